@@ -1,4 +1,4 @@
-"""A real browser for tests: the system's Chromium without a window, told what to do through a pipe.
+"""A browser for tests: the system's headless Chromium, controlled through a pipe.
 
 1. It is started with `--remote-debugging-pipe`: commands and answers of its DevTools protocol are lines of JSON that
    end with a zero byte, on two file descriptors. No port, no driver and no package are needed.
@@ -35,7 +35,7 @@ os.execvp(sys.argv[3], sys.argv[3:])
 
 
 def find_browser() -> str | None:
-    """Return the path of a Chromium; None if there is none."""
+    """Return the path of a Chromium; None if not found."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
@@ -61,7 +61,7 @@ class Browser:
         self._send("Page.enable")
 
     def open(self, page: Path | str, width: int, *, scheme: str = "light", media: str = "") -> None:
-        """Open a file or an address at this width; `media` "print" shows on screen what print would have."""
+        """Open a file or an address at this width; `media` "print" shows the print layout on screen."""
         self._send(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
         )
@@ -77,7 +77,7 @@ class Browser:
         return answer["result"].get("value")
 
     def wait(self, script: str, seconds: float = 20.0) -> Any:
-        """Ask until the value of an expression is true, and return it; what never is fails the test."""
+        """Evaluate an expression until its value is true, and return it; fail the test if it never is."""
         until = time.monotonic() + seconds
         while (found := self.ask(script)) in (None, False, "", 0):  # an element is an empty dict
             assert time.monotonic() < until, (
@@ -87,7 +87,7 @@ class Browser:
         return found
 
     def press(self, *keys: str) -> None:
-        """Press keys one after the other, by their names: Tab, Enter, ArrowRight, ..."""
+        """Press keys in sequence, by their names: Tab, Enter, ArrowRight, ..."""
         codes = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35}
         texts = {"Enter": "\r", " ": " "}
         for key in keys:
@@ -96,7 +96,7 @@ class Browser:
             self._send("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=codes[key])
 
     def write(self, text: str) -> None:
-        """Type a text where the cursor is."""
+        """Type a text at the cursor."""
         self._send("Input.insertText", text=text)
 
     def drag(self, begin: tuple[float, float], end: tuple[float, float], steps: int = 10) -> None:
@@ -114,7 +114,7 @@ class Browser:
         path.write_bytes(base64.b64decode(shot["data"]))
 
     def sheets(self) -> int:
-        """Return on how many sheets of A4 the page is printed."""
+        """Return the number of A4 sheets on which the page is printed."""
         pdf = self._send("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, preferCSSPageSize=True)["data"]
         return len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(pdf)))
 

@@ -1,4 +1,4 @@
-"""Calls that between them compile the kernels, one function for each group of kernels."""
+"""Calls that together compile all kernels, one function per group of kernels."""
 
 import numpy as np
 

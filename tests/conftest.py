@@ -1,4 +1,4 @@
-"""Settings for all tests, and the count of live comparisons with R, over all processes that test."""
+"""Settings for all tests, and the count of live comparisons with R over all test processes."""
 
 import contextlib
 import gc
@@ -41,13 +41,13 @@ LONG = ["trees/test_kernels.py", "test_site.py", "test_docs.py", "fuzz/test_work
 
 
 def pytest_configure(config):
-    """Leave nightly tests to `-m nightly`, which tries all examples of hypothesis; the other runs try a few."""
+    """Exclude nightly tests except in `-m nightly`, which tries all hypothesis examples; other runs try a few."""
     config.option.markexpr = without_nightly(config.option.markexpr)
     settings.load_profile("thorough" if _is_nightly(config) else "quick")
 
 
 def pytest_itemcollected(item):
-    """Let `-m nightly` run every test of hypothesis."""
+    """Include every hypothesis test in `-m nightly`."""
     if _is_nightly(item.config) and getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         item.add_marker("nightly")
 
@@ -57,13 +57,13 @@ def _is_nightly(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Put the long files first."""
+    """Sort the long files first."""
     first = {Path(__file__).parent / name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: first.get(item.path, len(LONG)))
 
 
 def pytest_collection_finish(session):
-    """Share out among the processes what would otherwise be compiled by each of them on a new machine."""
+    """Share the compilation of kernels among the processes on a new machine."""
     gc.freeze()  # what is collected is not looked at again by every collection of garbage
     gc.enable()
     run = getattr(session.config, "workerinput", {"workercount": 1})
@@ -76,7 +76,7 @@ def _beside(run):
 
 
 def _compile_beside_others(folder):
-    """Compile what no other process has begun to, and wait for what they have."""
+    """Compile the kernels that no other process has started, and wait for the others."""
     from tests.compiling import KERNELS, X
 
     folder.mkdir(exist_ok=True)
@@ -93,14 +93,14 @@ def _compile_beside_others(folder):
 
 @pytest.fixture
 def no_pictures(monkeypatch):
-    """Leave out what takes longest of a page where a test reads its words alone."""
+    """Omit the slow pictures of a page where a test reads only its text."""
     for place in ("mcce.cli.demo", "mcce.report.html"):  # in this order: the import of the first binds the second's
         monkeypatch.setattr(f"{place}.as_png", lambda draw, width, height: b"no picture")
 
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """One Chromium for all tests of a process, each of which opens its own page."""
+    """One Chromium for all tests of a process, each of which opens a separate page."""
     program = find_browser()
     if program is None:
         pytest.skip("no Chromium on this machine; install the system's package chromium")
@@ -111,7 +111,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def few_trees():
-    """Let `diagnose` tell tables apart by few trees where nobody asks how well."""
+    """Let `diagnose` use few trees where their accuracy does not matter."""
     from mcce.diagnostics import discriminator
 
     with pytest.MonkeyPatch.context() as patch:
@@ -121,7 +121,7 @@ def few_trees():
 
 @pytest.fixture(scope="session")
 def compared():
-    """Count values that were compared with R's; the counts are printed at the end."""
+    """Count values that were compared with R; the counts are printed at the end."""
     return _count
 
 

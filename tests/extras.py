@@ -1,4 +1,4 @@
-"""Why a test of an optional package is skipped, said in one place."""
+"""Reasons to skip tests of optional packages."""
 
 from importlib.util import find_spec
 

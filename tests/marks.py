@@ -1,4 +1,4 @@
-"""What the quick run leaves to the slow one, and both leave to the nightly one.
+"""Marks that assign tests and parameters to the quick, slow or nightly run.
 
 - Parameters of a test that are slow or nightly: `parametrize("name", ["cart", *slow("forest"), *nightly("boosting")])`.
 - Most examples of hypothesis: `@examples(25)`. The quick run tries a fifth of them, the nightly run all.
@@ -12,47 +12,47 @@ QUICK = 5  # and in the quick one
 
 
 def examples(most, **more):
-    """Return settings for hypothesis: that many examples in the nightly run, a fifth, three at least, elsewhere."""
+    """Return hypothesis settings: that many examples in the nightly run, elsewhere a fifth and at least three."""
     return settings(max_examples=max(3, most * settings.default.max_examples // THOROUGH), **more)
 
 
 def without_nightly(expression):
-    """Return an expression of `pytest -m` that selects no nightly test unless it names them."""
+    """Return an expression for `pytest -m` that excludes nightly tests unless it names them."""
     return f"({expression}) and not nightly" if expression and "nightly" not in expression else expression
 
 
 def slow(*values):
-    """Return slow parameters, for a test of one argument."""
+    """Return slow parameters for a test of one argument."""
     return _marked("slow", values)
 
 
 def slow_rows(*rows):
-    """Return slow parameters, for a test of several arguments."""
+    """Return slow parameters for a test of several arguments."""
     return [pytest.param(*row, marks=pytest.mark.slow) for row in rows]
 
 
 def slow_but(values, *quick):
-    """Return the values of a list, slow all but the quick ones."""
+    """Return the values with all but the quick ones marked slow."""
     return _marked_but("slow", values, quick)
 
 
 def nightly(*values):
-    """Return nightly parameters, for a test of one argument."""
+    """Return nightly parameters for a test of one argument."""
     return _marked("nightly", values)
 
 
 def nightly_rows(*rows):
-    """Return nightly parameters, for a test of several arguments."""
+    """Return nightly parameters for a test of several arguments."""
     return [pytest.param(*row, marks=pytest.mark.nightly) for row in rows]
 
 
 def nightly_but(values, *others):
-    """Return the values of a list, nightly all but the others."""
+    """Return the values with all but the others marked nightly."""
     return _marked_but("nightly", values, others)
 
 
 def nightly_but_named(functions, *others):
-    """Return the functions of a list, nightly all but those of the other names."""
+    """Return the functions with all but those of the given names marked nightly."""
     return nightly_but(functions, *(each for each in functions if each.__name__ in others))
 
 

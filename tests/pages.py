@@ -1,4 +1,4 @@
-"""Run a page's program in a process of its own, without importing everything again.
+"""Run the program of a page in a separate process without repeating the imports.
 
 1. A server that has imported what every page imports, and nothing of the tests, waits.
 2. It forks for each page: what a page registers, sets or draws stays there.

@@ -1,4 +1,4 @@
-"""Words that pages for customers and caseworkers must not have."""
+"""Words that must not appear on pages for customers and caseworkers."""
 
 import re
 from html import unescape

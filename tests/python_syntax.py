@@ -21,6 +21,6 @@ OF_FILES = r"\b[a-z_]+ = \[[^\]]*\]|for example \[[^\]]*\]|--kinds says \w+="  #
 
 
 def find_python(text: str, ours: str = "") -> list[str]:
-    """Return what looks like Python in a text; `ours` is a pattern of what the front end has, too."""
+    """Return what looks like Python in a text; `ours` is a pattern of what the front end shares."""
     rest = re.sub(r"'[^']*'|\"[^\"]*\"", "''", re.sub(ours, "", text) if ours else text)  # values of the data, quoted
     return [f"{what}: {found[0]!r}" for what, pattern in PYTHON_SYNTAX.items() if (found := re.search(pattern, rest))]

@@ -1,4 +1,4 @@
-"""Every public name has an example: those of `mcce.__all__`, and what stands on the API page.
+"""Every public name has an example: the names in `mcce.__all__` and on the API page.
 
 A method has one of its own, or stands in that of its class. tests/test_docs.py runs them all.
 """
@@ -18,7 +18,7 @@ DIRECTIVE = re.compile(r"^\.\. auto(class|function|module):: (mcce\S*)\n((?:   :
 
 
 def example(thing):
-    """Return the source of the examples of a docstring, under their heading; "" without."""
+    """Return the source of the examples of a docstring under their heading; "" without."""
     text = inspect.getdoc(thing) or ""
     _, found, after = text.partition("Examples\n--------\n")
     return "".join(each.source for each in doctest.DocTestParser().get_examples(after)) if found else ""
@@ -44,7 +44,7 @@ def is_code(cls, name):
 
 
 def without_example(kind, name, options):
-    """Return what a directive shows that has no example."""
+    """Return what a directive shows without an example."""
     thing = pydoc.locate(name)
     whole = example(thing)
     lacking = [] if whole or kind == "module" else [name]
@@ -59,7 +59,7 @@ def directives():
 
 
 @pytest.mark.parametrize(("kind", "name", "options"), directives(), ids=lambda part: part if "mcce" in part else "")
-def test_what_stands_on_the_api_page_has_an_example(kind, name, options):
+def test_every_name_on_the_api_page_has_an_example(kind, name, options):
     if name != "mcce.report.names":  # a text, not a name to call
         assert without_example(kind, name, options) == []
 
@@ -69,7 +69,7 @@ def test_every_public_name_has_an_example():
     assert [name for name, thing in public.items() if not inspect.ismodule(thing) and not example(thing)] == []
 
 
-def test_the_page_was_read():
+def test_page_is_parsed():
     if not PAGE.exists():
         pytest.skip("the vignettes are not part of an installed package; test in a checkout")
     shown = {name for _, name, _ in directives()}
@@ -94,7 +94,7 @@ class Shown:
         """Has no example; >>> this is none."""
 
 
-def test_a_member_without_an_example_is_found(monkeypatch):
+def test_member_without_an_example_is_found(monkeypatch):
     monkeypatch.setattr(pydoc, "locate", lambda name: Shown)
     assert without_example("class", "Shown", "   :members:\n") == ["Shown.forgotten"]
     assert without_example("class", "Shown", "   :members: used\n") == []

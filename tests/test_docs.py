@@ -1,4 +1,4 @@
-"""Every example in the README and in the docstrings runs and prints what it says."""
+"""Every example in the README and in the docstrings runs and prints the shown output."""
 
 import ast
 import doctest
@@ -64,7 +64,7 @@ def test_readme_examples_and_picture(tmp_path):
 
 
 def check_picture(axes, shown, drawn):
-    """Compare a picture with what is drawn now: its words, which it carries along, exactly, and its lines roughly."""
+    """Compare a picture with the current plot: its embedded text exactly, and its lines roughly."""
     texts = [text.get_text() for text in axes.figure.findobj(Text) if text.get_visible() and text.get_text()]
     axes.figure.savefig(drawn, dpi=150, metadata={"Software": None, "Description": "\n".join(texts)})
     with Image.open(shown) as now, Image.open(drawn) as new:
@@ -74,7 +74,7 @@ def check_picture(axes, shown, drawn):
         assert ImageStat.Stat(ImageChops.difference(now.convert("L"), new.convert("L"))).mean[0] < 0.5, copy
 
 
-def test_no_word_of_the_page_for_caseworkers_is_internal():
+def test_page_for_caseworkers_has_no_internal_words():
     assert_plain((ROOT / "vignettes" / "for-caseworkers.md").read_text(encoding="utf-8"))
 
 
@@ -87,7 +87,7 @@ def read_cells(path):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_vignette_is_python_that_imports_what_there_is(path):
+def test_vignette_is_python_with_valid_imports(path):
     cells = read_cells(path)
     assert bool(cells) == (path.stem not in WITHOUT_CELLS)
     for node in ast.walk(ast.parse("\n".join(cells))):
@@ -98,7 +98,7 @@ def test_vignette_is_python_that_imports_what_there_is(path):
 
 
 def live_with_r(path):
-    """Mark the page that compares with R as slow too: the site's environment has no R, and shows recorded output."""
+    """Mark the page that compares with R as slow too: the site's environment has no R and shows recorded output."""
     return pytest.param(path, marks=pytest.mark.slow) if path.stem == "cross-checking-with-r" else path
 
 
@@ -115,7 +115,7 @@ def test_vignette_runs(path, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_page_that_warns_fails_and_says_why_and_where(tmp_path):
+def test_page_that_warns_fails_with_cause_and_position(tmp_path):
     program = tmp_path / "page.py"
     program.write_text("import warnings\nopen('here', 'w').close()\nwarnings.warn('an old call', FutureWarning)\n")
     exit_code, said = pages.run(program, tmp_path)
@@ -129,13 +129,13 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
 
 def anchors(path):
-    """Return what the headings of a page are linked by."""
+    """Return the anchors of the headings of a page."""
     headings = re.findall(r"^#+ (.*)", path.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\s-]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("path", [ROOT / "README.md", *PAGES], ids=lambda path: path.stem)
-def test_links_lead_somewhere(path):
+def test_links_are_valid(path):
     for name, anchor in LINK.findall(re.sub(r"```.*?```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)):
         target = path.parent / name if name else path
         assert target.exists(), name

@@ -1,4 +1,4 @@
-"""Texts of users: every pattern that meets one takes time in proportion to its length, and messages quote little of it.
+"""Long user texts: every pattern takes linear time, and messages quote only a short part.
 
 Each pattern is given a text that it nearly matches in as many ways as possible. Time is compared with time: eight times
 the text may take about eight times as long, not sixty-four.
@@ -49,7 +49,7 @@ QUICK = 1e-4  # seconds below which a clock tells nothing
 
 
 class Case(NamedTuple):
-    """A text of about n letters, who reads it, and the module whose pattern that is."""
+    """A text of about n letters, its reader, and the module of the pattern."""
 
     module: ModuleType
     read: Callable[[str], object]
@@ -181,7 +181,7 @@ CASES = {
 
 
 def seconds(case: Case, n: int) -> float:
-    """Return the least time of a few: the others waited for something else."""
+    """Return the minimum time of a few runs, since the others include waiting."""
     text, found = case.text(n), []
     for _ in range(5):
         begun = time.process_time()
@@ -199,7 +199,7 @@ def test_time_is_linear_in_the_length_of_a_text(case):
     assert seconds(case, TIMES * SHORT) / seconds(case, SHORT) < MOST
 
 
-def test_every_module_with_a_pattern_is_tried():
+def test_every_module_with_a_pattern_has_a_case():
     imports = re.compile(r"^ *(?:import|from) re\b", re.MULTILINE)
     files = Path(mcce.__file__).parent.rglob("*.py")
     found = {path for path in files if imports.search(path.read_text(encoding="utf-8"))}
@@ -242,7 +242,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
-def test_a_message_quotes_at_most_200_characters(refused):
+def test_message_quotes_at_most_200_characters(refused):
     with pytest.raises(InputError) as caught:
         refused()
     runs = re.findall(r"(([x10])\2*)", str(caught.value))
@@ -250,7 +250,7 @@ def test_a_message_quotes_at_most_200_characters(refused):
     assert len(str(caught.value)) < 1000
 
 
-def test_a_refusal_of_a_long_rule_shows_the_place():
+def test_error_of_a_long_rule_shows_the_position():
     with pytest.raises(
         InputError, match=r"^rule '\.\.\. \+ a \+ .* \? b \+ .*\.\.\.', at character 401: '\?' is not valid"
     ):
@@ -272,7 +272,7 @@ def test_long_values_are_shortened(value, written):
     assert len(spell(value)) <= 200
 
 
-def test_a_deep_value_is_named_by_its_class():
+def test_deeply_nested_value_is_named_by_its_class():
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]
@@ -286,6 +286,6 @@ def test_short_texts_are_not_shortened():
     assert shorten("abcdefghij", 9) == "abcd...ij"
 
 
-def test_nothing_is_nearest_to_a_very_long_name():
+def test_very_long_name_has_no_suggestion():
     assert did_you_mean("a" * 201, ["a" * 200, "b"]).startswith("known: ")
     assert did_you_mean("a" * 200, ["a" * 199 + "b"]).startswith("did you mean 'aaa")

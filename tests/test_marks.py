@@ -1,4 +1,4 @@
-"""Which run a test belongs to."""
+"""Assignment of tests to runs."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ def test_nightly_tests_are_selected_by_their_name_only(given, used):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("mark", "ids"), [("slow", ["[cart]"]), ("nightly", ["[all]"])])
-def test_a_nightly_parameter_of_a_slow_test_is_not_slow(mark, ids):
+def test_nightly_parameter_of_a_slow_test_is_not_slow(mark, ids):
     command = [
         sys.executable,
         "-m",

@@ -1,4 +1,4 @@
-"""The public names that we mean: those of `mcce`, and the methods and keywords of its main classes.
+"""The public names of `mcce`, and the methods and keywords of its main classes.
 
 A name that is added, renamed or dropped fails here until the lists below say the same.
 """
@@ -170,7 +170,7 @@ METHODS = {
 }
 
 
-def test_the_names_are_those_that_we_mean():
+def test_public_names_match_the_list():
     meant = f"{EXPLAINING} {CHAIN} {SAMPLERS} {ERRORS} {MODULES}".split()
     assert sorted(meant) == sorted(mcce.__all__)
     assert dir(mcce) == sorted(meant)
@@ -181,13 +181,13 @@ def keywords(function):
 
 
 def methods(cls):
-    """Return the public methods that a class has from us, not from Python."""
+    """Return the public methods of a class, without those of Python."""
     ours = {name for base in cls.__mro__ if base.__module__.startswith("mcce") for name in vars(base)}
     return {name for name in ours if not name.startswith("_") and inspect.isroutine(getattr(cls, name))}
 
 
 @pytest.mark.parametrize("name", KEYWORDS)
-def test_the_methods_and_keywords_are_those_that_we_mean(name):
+def test_methods_and_keywords_match_the_list(name):
     cls = getattr(mcce, name)
     assert keywords(cls) == KEYWORDS[name].split()
     assert sorted(methods(cls)) == sorted(METHODS[name])
@@ -203,7 +203,7 @@ def test_every_public_name_has_a_docstring():
     assert lacking == []
 
 
-def test_every_public_name_stands_on_the_api_page():
+def test_every_public_name_is_on_the_api_page():
     if not PAGE.exists():
         pytest.skip("the vignettes are not part of an installed package; test in a checkout")
     text = PAGE.read_text(encoding="utf-8")
@@ -211,7 +211,7 @@ def test_every_public_name_stands_on_the_api_page():
 
 
 def fresh(code):
-    """Return what some code prints in a process of its own."""
+    """Return the output of code in a separate process."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -236,7 +236,7 @@ NOT_FOR_MCCE = [  # loaded when one of them is used
 
 
 @pytest.mark.slow
-def test_importing_loads_nothing_that_takes_long():
+def test_import_loads_no_slow_modules():
     """Neither the package nor `MCCE` after it; of pyarrow a part, since pandas itself loads the rest.
 
     A module inside a folder is loaded when it is used.
@@ -248,8 +248,8 @@ def test_importing_loads_nothing_that_takes_long():
 
 
 @pytest.mark.slow
-def test_what_is_not_loaded_yet_is_found_by_name():
-    """By a chain, by a file, and by whoever would take the name."""
+def test_lazy_names_are_found():
+    """By a chain, by a file, and when registering the name."""
     kept = Path(__file__).parent / "fixtures" / "storage" / "v1"
     code = "print(mcce.ChainModel.load({!r}).samplers_['n'].__class__.__name__); "
     files = [code.format(str(kept / name)) for name in ("rpart.mcce", "boosting.mcce")]
@@ -263,19 +263,19 @@ def test_what_is_not_loaded_yet_is_found_by_name():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("before", ["", *nightly(f"import mcce; [getattr(mcce, name) for name in {mcce.__all__}]; ")])
-def test_every_name_is_loaded_when_it_is_first_used(before):
-    """All at once by the star; and one after the other, each where nothing but the ones before is loaded."""
+def test_every_name_is_loaded_on_first_use(before):
+    """All at once by the star import; and one by one with only the preceding ones loaded."""
     by_star = "from mcce import *; print(MCCE.__name__, diagnostics.stability.__name__)"
     assert fresh(before + by_star) == ["MCCE", "stability"]
 
 
-def test_a_name_that_does_not_exist_is_refused():
+def test_unknown_name_raises():
     with pytest.raises(AttributeError, match="No mcce attribute explian"):
         _ = mcce.explian
 
 
-def test_a_class_name_stands_for_one_thing():
-    """Those with an underscore too, which counts for nothing."""
+def test_class_names_are_unique():
+    """Names with an underscore too, ignoring it."""
     homes = {}
     for path in [path for package in (mcce.__file__, r_bridge.__file__) for path in Path(package).parent.rglob("*.py")]:
         for name in re.findall(r"^ *class (\w+)[:(]", path.read_text(encoding="utf-8"), re.MULTILINE):
@@ -290,8 +290,8 @@ OTHER_MEANING = {
 }
 
 
-def test_a_parameter_has_one_spelling():
-    """Of what the package, the datasets, the diagnostics and the test kit offer."""
+def test_parameter_has_one_spelling():
+    """For all names of the package, the datasets, the diagnostics and the test kit."""
     modules = (mcce, mcce.datasets, mcce.diagnostics, mcce.testing)
     offered = [getattr(module, name) for module in modules for name in module.__all__]
     results = {each for each in offered if is_dataclass(each)} - {mcce.Auto, mcce.Privacy}

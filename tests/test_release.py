@@ -53,7 +53,7 @@ def test_every_file_names_the_same_lowest_python():
     assert set(named.values()) == {lowest}, named
 
 
-def test_the_changelog_describes_a_first_release():
+def test_changelog_describes_a_first_release():
     text = read("CHANGELOG.md")
     assert re.findall(r"^## \[(.+?)\]", text, re.M) == [mcce.__version__]
     assert set(re.findall(r"^### (.+)$", text, re.M)) == {"Added"}
@@ -89,7 +89,7 @@ def test_pages_that_install_mcce_by_name_say_how_to_install_a_checkout(page):
     assert by_name is None or re.search(r"pip install (-e )?['\"]?\.", text), by_name
 
 
-def test_the_recipe_of_conda_has_the_requirements_of_the_package():
+def test_conda_recipe_has_the_requirements_of_the_package():
     named = read("pyproject.toml").partition("dependencies = [\n")[2].partition("\n]")[0]
     required = dict(re.findall(r'^ +"([\w-]+)>=([\d.]+)', named, re.M))
     assert len(required) > 10
@@ -100,20 +100,20 @@ def test_the_recipe_of_conda_has_the_requirements_of_the_package():
     }
 
 
-def test_the_recipe_of_conda_renders():
+def test_conda_recipe_renders():
     rattler = pytest.importorskip("rattler_build", reason="needs pip install py-rattler-build")
     (rendered,) = rattler.Stage0Recipe.from_file(ROOT / ".conda" / "recipe.yaml").render(rattler.VariantConfig())
     assert str(rendered.recipe.package.version) == mcce.__version__
 
 
-def test_the_registry_of_r_universe_names_the_r_package():
+def test_r_universe_registry_names_the_r_package():
     (entry,) = json.loads(read("r_bridge/r/packages.json"))
     description = read(f"{entry['subdir']}/DESCRIPTION")
     assert re.search(rf"^Package: {entry['package']}$", description, re.M)
     assert re.search(rf"^URL: {re.escape(entry['url'])}$", description, re.M)
 
 
-def test_every_function_that_r_exports_has_a_topic_in_the_index_of_pkgdown():
+def test_every_exported_r_function_has_a_pkgdown_topic():
     exported = re.findall(r"^export\((.+)\)$", read("r_bridge/r/NAMESPACE"), re.M)
     listed = re.findall(r"^  - (\S+)$", read("r_bridge/r/_pkgdown.yml"), re.M)
     documented = {
@@ -126,7 +126,7 @@ def test_every_function_that_r_exports_has_a_topic_in_the_index_of_pkgdown():
     assert set(exported) <= documented
 
 
-def test_the_paper_is_short_and_cites_what_its_bibliography_has():
+def test_paper_is_short_and_cites_its_bibliography():
     paper, known = read("joss/paper.md"), set(re.findall(r"^@\w+\{(\w+),", read("joss/paper.bib"), re.M))
     body = paper.split("---", 2)[2]
     assert 250 <= len(body.split()) <= 1000
@@ -136,7 +136,7 @@ def test_the_paper_is_short_and_cites_what_its_bibliography_has():
 
 
 @pytest.mark.skipif(shutil.which("pandoc") is None, reason="needs pandoc")
-def test_the_paper_is_built_by_pandoc(tmp_path):
+def test_paper_is_built_by_pandoc(tmp_path):
     page = tmp_path / "paper.html"
     command = ["pandoc", "--citeproc", "--fail-if-warnings", "--standalone", "paper.md", "-o", str(page)]
     done = subprocess.run(command, cwd=ROOT / "joss", capture_output=True, text=True)

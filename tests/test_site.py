@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.site
-def test_the_site_builds_without_a_warning(tmp_path):
+def test_site_builds_without_a_warning(tmp_path):
     for package in ("sphinx", "myst_nb", "numpydoc", "furo", "latex2mathml", "sphinx_copybutton"):
         pytest.importorskip(package, reason="needs the site's tools: pip install '.[docs]'")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-D", "nb_execution_mode=off"]

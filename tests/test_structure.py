@@ -80,13 +80,13 @@ def modules():
 
 
 def mirroring_files():
-    """Return the test files inside folders that the package has too."""
+    """Return the test files in folders that the package also has."""
     files = [path.relative_to(TESTS) for path in sorted(TESTS.rglob("test_*.py"))]
     return [file for file in files if file.parent != Path() and _is_mirrored(file.parent)]
 
 
 def _is_mirrored(folder):
-    """Say whether a folder of tests is a package of `mcce`, or holds the tests of one module."""
+    """Return whether a folder of tests is a package of `mcce`, or holds the tests of one module."""
     return (PACKAGE / folder).is_dir() or _is_of_module(folder)
 
 
@@ -95,7 +95,7 @@ def _is_of_module(folder):
 
 
 def mirrored_by(file):
-    """Return the module that a test file is about by its name: the longest `b` of `test_b_<topic>.py`; or None."""
+    """Return the module of a test file by its name: the longest `b` of `test_b_<topic>.py`; or None."""
     if _is_of_module(file.parent):
         return file.parent.with_suffix(".py")
     words = file.stem.removeprefix("test_").split("_")
@@ -111,7 +111,7 @@ def is_about_package(file):
 
 
 def is_kernels(module):
-    """Say whether a module holds kernels, which are tested through the module that calls them."""
+    """Return whether a module holds kernels, which are tested through the module that calls them."""
     return module.stem == "kernels"
 
 
@@ -134,7 +134,7 @@ def test_listed_test_files_exist():
     assert [file for file in named if not (TESTS / file).is_file()] == []
 
 
-def test_a_file_is_about_the_longest_module_name():
+def test_file_belongs_to_the_longest_module_name():
     assert mirrored_by(Path("report/test_result_letters.py")) == Path("report/result_letters.py")
     assert mirrored_by(Path("generators/test_chain_density.py")) == Path("generators/chain.py")
     assert mirrored_by(Path("explainer/test_seeds.py")) == Path("explainer.py")

@@ -1,4 +1,4 @@
-"""Every call in the decision trees of the page "Which sampler? Which option?" runs, in the order of the page."""
+"""Every call in the decision trees of the page "Which sampler? Which option?" runs in page order."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ refused.to_csv("refused.csv", index=False)
 
 
 def leaves(text):
-    """Return what stands in the trees of a page: the lines without anything below, and the calls."""
+    """Return the trees of a page: the leaves, and the calls."""
     lines = [
         line for tree in re.findall(r"```\{container\} tree\n(.*?)```", text, re.DOTALL) for line in tree.splitlines()
     ]
@@ -33,7 +33,7 @@ def test_every_leaf_has_a_call():
     assert [line for line in ends if not line.endswith("`") or "→" not in line] == []
 
 
-def test_a_leaf_without_a_call_is_found():
+def test_leaf_without_a_call_is_found():
     ends, calls = leaves("```{container} tree\n* a\n  * b → `f()`\n  * c\n* d → `g()`\n```")
     assert ends == ["  * b → `f()`", "  * c", "* d → `g()`"]
     assert calls == ["f()", "g()"]
@@ -46,7 +46,7 @@ def test_every_call_runs(tmp_path):
     calls = [
         f"assert main({call.split()[1:]!r}) in (0, None)" if call.startswith("mcce ") else call
         for call in leaves(text)[1]
-        if call != "mcce demo"  # takes long, and has tests of its own
+        if call != "mcce demo"  # slow, and tested separately
     ]
     program = tmp_path / "calls.py"
     program.write_text("\n".join([*cells, BEFORE, *calls]), encoding="utf-8")
@@ -55,5 +55,5 @@ def test_every_call_runs(tmp_path):
 
 
 @pytest.mark.parametrize("call", ["mcce demo", "mcce inspect loans.mcce"])
-def test_the_command_line_is_among_the_calls(call):
+def test_command_line_is_among_the_calls(call):
     assert call in leaves(PAGE.read_text(encoding="utf-8"))[1]

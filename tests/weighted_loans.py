@@ -1,4 +1,4 @@
-"""Loans with missing salaries, and how often each row counts: for tests of weights."""
+"""Loans with missing salaries and row counts, for tests of weights."""
 
 import numpy as np
 
@@ -16,5 +16,5 @@ def some_loans():
 
 
 def some_counts():
-    """Return how often each of the loans counts; some not at all."""
+    """Return how often each of the loans counts; some have count zero."""
     return np.random.default_rng(4).integers(0, 4, N)

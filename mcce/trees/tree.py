@@ -61,15 +61,9 @@ def route_numbers(values, steps, threshold, rows, leaf):
             walking = kept
 
 
-<<<<<<< HEAD
 @entry
 def route_any(cells, feature, threshold, left, missing_left, mask_at, masks, leaf):
-    """Walk rows through any tree: numbers, levels, missing values; `cells` has a row for each column."""
-=======
-@cached(nogil=True, error_model="numpy")
-def route_any(matrix, feature, threshold, left, missing_left, mask_at, masks, leaf):
-    """Route rows through any tree: numbers, levels, missing values."""
->>>>>>> d3946e880319c8d865f80387be27c54ac73dc66b
+    """Route rows through any tree: numbers, levels, missing values; `cells` has a row for each column."""
     for i in range(leaf.size):
         node = 0
         while feature[node] >= 0:

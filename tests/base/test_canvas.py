@@ -1,4 +1,4 @@
-"""The two colours of the pictures differ for readers who see fewer colours, and in grey."""
+"""The two colours of the plots differ for colour-blind readers and in grey."""
 
 import numpy as np
 import pytest
@@ -22,6 +22,6 @@ def luminance(colour, matrix):
 
 
 @pytest.mark.parametrize("matrix", SEEN.values(), ids=SEEN)
-def test_the_two_colours_are_told_apart_by_everybody(matrix):
+def test_two_colours_are_distinguishable_with_colour_blindness_and_in_grey(matrix):
     dark, light = luminance(DARK, matrix), luminance(LIGHT, matrix)
-    assert (light + 0.05) / (dark + 0.05) > 3  # what WCAG 2.1 (1.4.11) asks of graphical objects
+    assert (light + 0.05) / (dark + 0.05) > 3  # the requirement of WCAG 2.1 (1.4.11) for graphical objects

@@ -1,4 +1,4 @@
-"""Kernels without a disk to keep them on."""
+"""Kernels without a writable cache."""
 
 import errno
 import os
@@ -25,8 +25,8 @@ print(mcce.__file__, hash_rows(np.arange(6.0).reshape(3, 2)).tolist())
 
 
 @pytest.mark.slow
-def test_nothing_can_be_written(tmp_path):
-    """Files stand where folders would be made: permissions do not bind everybody."""
+def test_unwritable_cache(tmp_path):
+    """Files occupy the paths of folders that would be created: permissions do not restrict every user."""
     package = tmp_path / "mcce"
     shutil.copytree(Path(mcce.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
@@ -52,7 +52,7 @@ def test_nothing_can_be_written(tmp_path):
 
 @pytest.fixture
 def heeded_interrupts():
-    """Let an interrupt raise, also where whoever started the tests ignores it, as a shell does in the background."""
+    """Make interrupts raise, also if the parent process ignores them, as a shell does in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -60,7 +60,7 @@ def heeded_interrupts():
 
 @pytest.mark.usefixtures("heeded_interrupts")
 @pytest.mark.parametrize("what", ["load_overload", "save_overload"])
-def test_an_interrupt_waits_for_the_kernel(what, monkeypatch, tmp_path):
+def test_interrupt_waits_for_the_kernel(what, monkeypatch, tmp_path):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     done = getattr(FunctionCache, what)
 
@@ -79,7 +79,7 @@ def test_an_interrupt_waits_for_the_kernel(what, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("what", ["load_overload", "save_overload"])
-def test_a_full_disk_costs_the_cache_and_no_answer(what, monkeypatch, capsys, tmp_path):
+def test_full_disk_disables_only_the_cache(what, monkeypatch, capsys, tmp_path):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -101,7 +101,7 @@ def _thrice(x):
     return 3 * x
 
 
-def test_an_index_that_names_a_type_of_another_version_is_written_anew(tmp_path, monkeypatch):
+def test_index_with_a_type_of_another_version_is_rewritten(tmp_path, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     misses = []
     for spoil in (False, True, False):

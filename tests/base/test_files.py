@@ -1,4 +1,4 @@
-"""A file is written whole or not at all."""
+"""A file is written completely or not at all."""
 
 import errno
 import os
@@ -20,7 +20,7 @@ def write(path, work=lambda beside: beside.write_text(NEW), **options):
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt(), OSError(errno.ENOSPC, "full"), ValueError("no")])
-def test_what_stops_the_writing_leaves_the_old_file_and_nothing_else(tmp_path, stop):
+def test_failed_writing_keeps_the_old_file_and_leaves_nothing_else(tmp_path, stop):
     path = tmp_path / "result.csv"
     path.write_text(OLD)
 
@@ -36,7 +36,7 @@ def test_what_stops_the_writing_leaves_the_old_file_and_nothing_else(tmp_path, s
         assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(path))
 
 
-def test_a_disk_that_is_really_full(tmp_path):
+def test_really_full_disk(tmp_path):
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full")
     path = tmp_path / "result.csv"
@@ -53,7 +53,7 @@ def test_a_disk_that_is_really_full(tmp_path):
     assert os.listdir(tmp_path) == ["result.csv"]
 
 
-def test_the_new_file_appears_at_the_end_of_the_block(tmp_path):
+def test_new_file_appears_at_the_end_of_the_block(tmp_path):
     path = tmp_path / "result.csv.gz"
     path.write_text(OLD)
     with written_whole(path) as beside:
@@ -65,7 +65,7 @@ def test_the_new_file_appears_at_the_end_of_the_block(tmp_path):
     assert os.listdir(tmp_path) == ["result.csv.gz"]
 
 
-def test_a_file_that_came_meanwhile_is_left_alone(tmp_path):
+def test_file_created_meanwhile_is_kept(tmp_path):
     path = tmp_path / "result.csv"
     with pytest.raises(FileExistsError) as caught:
         write(path, lambda _: path.write_text(OLD), overwrite=False)
@@ -73,7 +73,7 @@ def test_a_file_that_came_meanwhile_is_left_alone(tmp_path):
     assert path.read_text() == OLD
 
 
-def test_permissions_and_links_stay(tmp_path):
+def test_permissions_and_links_are_kept(tmp_path):
     path, link = tmp_path / "result.csv", tmp_path / "link.csv"
     path.write_text(OLD)
     path.chmod(0o640)
@@ -87,7 +87,7 @@ def test_permissions_and_links_stay(tmp_path):
     assert (tmp_path / "fresh.csv").stat().st_mode == (tmp_path / "plain.csv").stat().st_mode
 
 
-def test_devices_are_written_to_and_folders_refused(tmp_path):
+def test_devices_are_written_to_and_folders_raise(tmp_path):
     before = os.stat("/dev/null")
     write("/dev/null")
     assert os.stat("/dev/null").st_ino == before.st_ino
@@ -95,7 +95,7 @@ def test_devices_are_written_to_and_folders_refused(tmp_path):
         write(tmp_path)
 
 
-def test_no_folder_names_the_file(tmp_path):
+def test_missing_folder_names_the_file(tmp_path):
     with pytest.raises(OSError, match="No such file") as caught:
         write(tmp_path / "nowhere" / "result.csv")
     assert caught.value.filename == str(tmp_path / "nowhere" / "result.csv")
@@ -103,7 +103,7 @@ def test_no_folder_names_the_file(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
-def test_a_page_that_cannot_be_finished_leaves_the_old_one(tmp_path, monkeypatch):
+def test_unfinished_page_keeps_the_old_one(tmp_path, monkeypatch):
     X = load_loans(200).X
     found = MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X).explain(X.head(5))
     path = tmp_path / "page.html"
@@ -124,7 +124,7 @@ def test_a_page_that_cannot_be_finished_leaves_the_old_one(tmp_path, monkeypatch
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "why"), [("", "it is empty"), *nightly_rows(("a\0b", "it holds a NUL character"))])
-def test_what_is_no_name_of_a_file(name, why):
+def test_invalid_file_names(name, why):
     X = load_loans(50).X[["age", "salary"]]
     explainer = MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
     found = explainer.explain(X.head(2), n_samples=20)
@@ -135,7 +135,7 @@ def test_what_is_no_name_of_a_file(name, why):
             call(name)
 
 
-def test_what_is_saved_as_a_folder():
+def test_saving_to_a_folder_raises():
     chain = ChainModel(random_state=1).fit(load_loans(60).X[["age", "salary"]])
     with pytest.raises(InputError, match=r"'\.' is a folder; give the name of a file"):
         chain.save(".")

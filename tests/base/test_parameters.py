@@ -1,4 +1,4 @@
-"""An explainer, a chain and a sampler under scikit-learn's own checks."""
+"""An explainer, a chain and a sampler under the estimator checks of scikit-learn."""
 
 import pickle
 import warnings
@@ -34,7 +34,7 @@ def every_other_row(rows):
 
 
 class ChainWithoutDecision(mcce.ChainModel):
-    """The second argument of a chain's fit is the decision to condition on; scikit-learn hands over a response."""
+    """The second argument of a chain's fit is the decision to condition on; scikit-learn passes a response."""
 
     def fit(self, X, y=None):
         return super().fit(X)
@@ -44,7 +44,7 @@ EXPLAINER = mcce.MCCE(every_other_row, decision=True, random_state=0)
 
 
 def named_checks(estimator):
-    """Return every check of scikit-learn by name; some come several times."""
+    """Return every check of scikit-learn by name; some occur several times."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*does not inherit from `sklearn.base.BaseEstimator`")  # it need not
         return [(getattr(c, "func", c).__name__, e, c) for e, c in checks.estimator_checks_generator(estimator)]
@@ -60,11 +60,11 @@ APPLICABLE = [
 
 @pytest.mark.filterwarnings("ignore")  # they ask with odd tables on purpose
 @pytest.mark.parametrize(("estimator", "check"), APPLICABLE)
-def test_of_scikit_learn(estimator, check):
+def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
 
-def test_what_is_left_out_exists():
+def test_skipped_checks_exist():
     if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):
         pytest.skip("an older scikit-learn has fewer checks")
     assert set(LEFT_OUT) <= {name for name, _, _ in named_checks(EXPLAINER)}
@@ -77,7 +77,7 @@ def table():
     return X, (X["income"] + rng.normal(0, 5, 200) > 31).to_numpy()
 
 
-def test_a_clone_explains_the_same_fitted_model(table):
+def test_clone_explains_the_same_fitted_model(table):
     X, y = table
     model = DecisionTreeClassifier(max_depth=3).fit(X, y)
     explainer = mcce.MCCE(model, fixed=["age"], sampler=mcce.CartSampler(min_leaf=9), random_state=1).fit(X)
@@ -91,7 +91,7 @@ def test_a_clone_explains_the_same_fitted_model(table):
     pd.testing.assert_frame_equal(copy.fit(X).explain(denied).frame, explainer.explain(denied).frame)
 
 
-def test_parameters_of_the_sampler_are_reached_through_it(table):
+def test_sampler_parameters_are_accessible(table):
     X, y = table
     explainer = mcce.MCCE(DecisionTreeClassifier().fit(X, y), sampler=mcce.CartSampler(min_leaf=9))
     assert explainer.get_params()["sampler__min_leaf"] == 9
@@ -117,7 +117,7 @@ def test_parameters_of_the_sampler_are_reached_through_it(table):
         ({"model__max_depth": 3}, r"model__max_depth cannot be set: model of MCCE is .* has no parameters"),
     ],
 )
-def test_parameters_that_are_none_change_nothing(params, said):
+def test_invalid_parameters_change_nothing(params, said):
     explainer = mcce.MCCE(LogisticRegression())
     with pytest.raises(mcce.InputError, match=said):
         explainer.set_params(fixed=["age"], **params)
@@ -126,7 +126,7 @@ def test_parameters_that_are_none_change_nothing(params, said):
 
 
 @pytest.mark.parametrize("name", sorted(mcce.available_samplers()))
-def test_every_sampler_is_cloned_by_scikit_learn(name):
+def test_every_sampler_can_be_cloned_by_scikit_learn(name):
     if name.startswith("r_"):
         pytest.skip("needs R")
     cls = mcce.available_samplers()[name]
@@ -138,14 +138,14 @@ def test_every_sampler_is_cloned_by_scikit_learn(name):
         check_is_fitted(sampler)
 
 
-def test_an_estimator_inside_a_sampler_inside_an_explainer():
+def test_estimator_inside_a_sampler_inside_an_explainer():
     explainer = mcce.MCCE(every_other_row, sampler=mcce.EstimatorSampler(LogisticRegression()))
     explainer.set_params(sampler__estimator__C=0.25)
     assert explainer.sampler.estimator.C == 0.25
     assert explainer.get_params()["sampler__estimator__C"] == 0.25
 
 
-def test_who_catches_their_error_catches_ours():
+def test_errors_derive_from_those_of_scikit_learn():
     for unfitted in (lambda: EXPLAINER.explain(pd.DataFrame()), lambda: mcce.ChainModel().sample()):
         with pytest.raises(sklearn.exceptions.NotFittedError, match="not fitted; call fit") as caught:
             unfitted()
@@ -169,7 +169,7 @@ def test_names_and_number_of_columns(table):
         assert not hasattr(learner, "feature_names_in_"), "an array has no names"
 
 
-def test_a_response_is_ignored(table):
+def test_response_is_ignored(table):
     X, y = table
     with_y = mcce.MCCE(every_other_row, decision=True, random_state=1).fit(X, y)
     without = mcce.MCCE(every_other_row, decision=True, random_state=1).fit(X)
@@ -177,7 +177,7 @@ def test_a_response_is_ignored(table):
     Pipeline([("same", FunctionTransformer()), ("explain", clone(with_y))]).fit(X, y)
 
 
-def test_a_sparse_matrix_is_refused_with_the_way_out():
+def test_sparse_matrix_raises_with_a_fix():
     sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(mcce.InputError, match=r"X is a sparse csr_array, which is not supported; give X.toarray\(\)"):
         mcce.ChainModel().fit(sparse.csr_array(np.eye(3)))

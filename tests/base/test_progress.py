@@ -1,4 +1,4 @@
-"""Work that takes longer than a second is announced, also before its first step has ended."""
+"""Work of more than a second shows progress, also during its first step."""
 
 import io
 import time
@@ -15,7 +15,7 @@ from mcce.base.progress import progress_bar, working
 
 @pytest.fixture
 def screen(monkeypatch):
-    """Text bars on a screen of our own, after a twentieth of a second."""
+    """Text bars on a separate screen, after a twentieth of a second."""
     shown = io.StringIO()
     monkeypatch.setattr(progress, "tqdm", lambda **options: tqdm(file=shown, mininterval=0, **options))
     monkeypatch.setattr(progress, "SECONDS", 0.05)
@@ -29,18 +29,18 @@ def wait_for(screen, words):
     assert words in screen.getvalue()
 
 
-def test_a_bar_appears_while_its_first_step_runs(screen):
+def test_bar_appears_during_its_first_step(screen):
     with progress_bar(3, "thinking", True):
         wait_for(screen, "thinking:   0%")
 
 
-def test_work_that_nobody_counts_is_named(screen):
+def test_uncounted_work_is_named(screen):
     with working("asking the model", True):
         wait_for(screen, "asking the model [00:0")
 
 
 @pytest.mark.slow
-def test_what_is_short_or_unwanted_shows_nothing(screen, monkeypatch):
+def test_short_or_disabled_progress_shows_nothing(screen, monkeypatch):
     with working("saying nothing", False):
         time.sleep(0.15)
     monkeypatch.setattr(progress, "SECONDS", 60.0)
@@ -51,7 +51,7 @@ def test_what_is_short_or_unwanted_shows_nothing(screen, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_long_steps_of_a_fit_and_an_explanation_have_names(monkeypatch):
+def test_long_steps_of_fit_and_explain_have_names(monkeypatch):
     begun = []
 
     def bar(**options):
@@ -64,7 +64,7 @@ def test_the_long_steps_of_a_fit_and_an_explanation_have_names(monkeypatch):
     explainer.fit(X, progress=True)
     assert begun == ["querying the model for 400 training rows", "ordering the features", "fitting"]
     begun.clear()
-    constraints = [mcce.allow("a", high=-0.1)]  # nobody can be helped
+    constraints = [mcce.allow("a", high=-0.1)]  # no factual can be explained
     explainer.explain(X.head(5), n_samples=20, sparse=True, constraints=constraints, progress=True)
     assert [what for what in begun if what not in ("searching", "drawing")] == [
         "plausibility",
@@ -75,7 +75,7 @@ def test_the_long_steps_of_a_fit_and_an_explanation_have_names(monkeypatch):
     assert begun[0] == "drawing inside the constraints"
 
 
-def test_a_log_has_lines_with_what_is_done_and_the_rate(capsys, monkeypatch):
+def test_log_lines_have_progress_and_rate(capsys, monkeypatch):
     with progress_bar(None, "being quick", "log") as quick:
         quick.update()
     assert capsys.readouterr().err == ""
@@ -92,7 +92,7 @@ def test_a_log_has_lines_with_what_is_done_and_the_rate(capsys, monkeypatch):
     assert "1000/1000" in lines[-1]
 
 
-def test_what_is_done_inside_a_step_moves_the_bar():
+def test_work_inside_a_step_moves_the_bar():
     moved = []
     with progress.reported(moved.append, 10):
         progress.report(0.25)
@@ -101,12 +101,12 @@ def test_what_is_done_inside_a_step_moves_the_bar():
         progress.report(0.1)  # never backwards
         shares = progress.Shares(4)
         shares.add(3.6)
-    progress.report(1.0)  # nobody waits
+    progress.report(1.0)  # no waiting
     assert np.cumsum(moved).tolist() == [2, 6, 8, 9, 10]
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_an_explanation_of_many_moves_before_its_end(monkeypatch, sparse):
+def test_bar_moves_during_explain_of_many_factuals(monkeypatch, sparse):
     moved = []
 
     class Bar(tqdm):

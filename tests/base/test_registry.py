@@ -1,4 +1,4 @@
-"""One file of a user (`tests/fixtures/users_own.py`) adds one of each kind, which is then used by name everywhere."""
+"""A user's file (`tests/fixtures/users_own.py`) registers one part of each kind, used by name everywhere."""
 
 import importlib.util
 import inspect
@@ -47,7 +47,7 @@ class Scored:
 
 @pytest.fixture
 def forgotten(monkeypatch):
-    """Let names that a test registers be forgotten after it."""
+    """Unregister names registered by a test."""
     for registry in (SAMPLERS, GENERATORS, MEASURES, CONSTRAINTS):
         monkeypatch.setattr(registry, "known", dict(registry.known))
     for names in ("_by_class", "_by_name"):
@@ -56,7 +56,7 @@ def forgotten(monkeypatch):
 
 @pytest.fixture
 def own(forgotten, monkeypatch):
-    """The module of the user, imported."""
+    """The imported module of the user."""
     spec = importlib.util.spec_from_file_location("users_own", SOURCE)
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "users_own", module)
@@ -64,7 +64,7 @@ def own(forgotten, monkeypatch):
     return module
 
 
-def test_a_measure_orders_by_its_name(own):
+def test_registered_measure_orders_by_name(own):
     explainer = mcce.MCCE(score, fixed=FIXED, random_state=1).fit(X)
     found = explainer.explain(POOR, n_samples=100, measures=("own.spread",))
     sd = X[["salary", "savings"]].std(ddof=0)
@@ -78,7 +78,7 @@ def test_a_measure_orders_by_its_name(own):
     np.testing.assert_allclose(found.measures["own.spread"].droplevel("rank"), least)
 
 
-def test_the_largest_comes_first_if_that_is_said(own):
+def test_registered_measure_may_prefer_the_largest(own):
     explainer = mcce.MCCE(score, fixed=FIXED, random_state=1).fit(X)
     found = explainer.explain(POOR, n_samples=100, measures=["own.savings", "gower"])
     candidates = explainer.generate(POOR, n_samples=100)
@@ -88,7 +88,7 @@ def test_the_largest_comes_first_if_that_is_said(own):
     assert not doubled.measures["own.spread"].equals(found.measures["gower"])
 
 
-def test_a_constraint_of_a_file_holds_and_stands_in_the_letter(own, tmp_path):
+def test_registered_constraint_holds_and_appears_in_the_letter(own, tmp_path):
     path = tmp_path / "rules.toml"
     path.write_text(TOML, encoding="utf-8")
     assert read(path) == [own.Budget(("salary", "savings"), 90_000)]
@@ -99,7 +99,7 @@ def test_a_constraint_of_a_file_holds_and_stands_in_the_letter(own, tmp_path):
     assert BUDGET in mcce.report.letter(found, found.frame.index[0][0])
 
 
-def test_a_constraint_resolves_to_others(own):
+def test_registered_constraint_resolves_to_others(own):
     explainer = mcce.MCCE(score, fixed=FIXED, random_state=1).fit(X)
     found = explainer.explain(POOR, n_samples=300, constraints=[own.Careful("salary")])
     assert found.copies == 0
@@ -121,12 +121,12 @@ def test_a_constraint_resolves_to_others(own):
         ({"own.budgt": []}, r"there is no 'own.budgt'; did you mean 'own.budget'\?"),
     ],
 )
-def test_a_wrong_table_is_refused(own, said, message):
+def test_invalid_table_raises(own, said, message):
     with pytest.raises(mcce.InputError, match=message):
         read_sections(said, "rules.toml")
 
 
-def test_what_resolves_wrongly_is_refused(own):
+def test_invalid_resolution_raises(own):
     class Endless(own.Careful):
         def resolve(self, schema):
             return [Endless(self.feature)]
@@ -143,7 +143,7 @@ def test_what_resolves_wrongly_is_refused(own):
 
 
 @pytest.mark.slow
-def test_all_of_it_in_a_saved_explainer(own, tmp_path):
+def test_registered_parts_in_a_saved_explainer(own, tmp_path):
     settings = {"fixed": FIXED, "random_state": 1, "constraints": [own.Budget(("salary", "savings"), 90_000)]}
     for how in ({"generator": "own.rows"}, {"sampler": {"salary": "own.shuffled", "*": "cart"}}):
         explainer = mcce.MCCE(score, **settings, **how).fit(X)
@@ -162,14 +162,14 @@ def test_all_of_it_in_a_saved_explainer(own, tmp_path):
 
 
 @pytest.mark.slow
-def test_all_of_it_in_a_job(own, tmp_path, capsys):
+def test_registered_parts_in_a_job(own, tmp_path, capsys):
     X.to_csv(tmp_path / "train.csv", index=False)
     POOR.to_csv(tmp_path / "rows.csv", index=False)
     joblib.dump(Scored(), tmp_path / "model.joblib")
     job = 'train = "train.csv"\nexplain = "rows.csv"\nmodel = "model.joblib"\ndecision = [0.5, 1]\nfixed = ["age"]\n'
     job += 'n_samples = 200\nmeasures = ["own.savings"]\nno_copies = true\nout = "found.csv"\n'
     (tmp_path / "job.toml").write_text(job + 'generator = "own.rows"\n' + TOML, encoding="utf-8")
-    options = ["--letters", str(tmp_path / "letters"), "--all"]  # large steps, which nobody would send unread
+    options = ["--letters", str(tmp_path / "letters"), "--all"]  # large steps, which are suspicious
     assert main(["explain", "--config", str(tmp_path / "job.toml"), *options]) in (0, 3)
     first = (tmp_path / "found.csv").read_text(encoding="utf-8")
     found = pd.read_csv(tmp_path / "found.csv")
@@ -194,7 +194,7 @@ def test_all_of_it_in_a_job(own, tmp_path, capsys):
         assert name in told
 
 
-def test_batches_have_it_too(own, tmp_path):
+def test_registered_parts_in_batches(own, tmp_path):
     pytest.importorskip("pyarrow")
     explainer = mcce.MCCE(score, fixed=FIXED, random_state=1).fit(X)
     settings = {
@@ -209,7 +209,7 @@ def test_batches_have_it_too(own, tmp_path):
     np.testing.assert_allclose(written["own.savings"], expected["own.savings"])
 
 
-def test_an_installed_package_is_found(forgotten, tmp_path, monkeypatch):
+def test_installed_package_is_found(forgotten, tmp_path, monkeypatch):
     groups = {"samplers": "Shuffled", "generators": "WholeRows", "measures": "by_spread", "constraints": "Budget"}
     names = {
         "samplers": "own.shuffled",
@@ -233,7 +233,7 @@ def test_an_installed_package_is_found(forgotten, tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "users_own", raising=False)
 
 
-def test_a_name_is_taken_once_and_both_are_named(own):
+def test_duplicate_name_raises_and_names_both(own):
     class Other(own.WholeRows):
         pass
 
@@ -259,7 +259,7 @@ def test_a_name_is_taken_once_and_both_are_named(own):
             again()
 
 
-def test_what_is_none_of_a_family_is_refused(forgotten):
+def test_object_of_the_wrong_type_raises(forgotten):
     class Lacking:
         def fit(self, X):
             return self
@@ -298,14 +298,14 @@ def test_what_is_none_of_a_family_is_refused(forgotten):
         mcce.MCCE(score, sampler="ctree", generator="mixture").fit(X)
 
 
-def test_a_chain_has_a_name_too():
+def test_chain_has_a_name():
     by_name = mcce.MCCE(score, fixed=FIXED, sampler="ctree", generator="chain", random_state=1).fit(X)
     plain = mcce.MCCE(score, fixed=FIXED, sampler="ctree", random_state=1).fit(X)
     first, second = (each.explain(POOR, n_samples=100).frame for each in (by_name, plain))
     pd.testing.assert_frame_equal(first, second)
 
 
-def test_messages_name_those_that_declare_it(own):
+def test_messages_name_the_declaring_classes(own):
     class Plain(mcce.MarginalSampler):
         takes_weights = False
 
@@ -321,7 +321,7 @@ def test_messages_name_those_that_declare_it(own):
     assert named == sorted({*GENERATORS.known} - {"own.rows"})
 
 
-def test_pages_name_what_is_registered():
+def test_pages_name_registered_parts():
     table = (ROOT / "vignettes" / "joint-generators.md").read_text(encoding="utf-8")
     named = re.findall(r"^\| `\"(\w+)\"`", table, re.M)
     ours = [name for name, cls in mcce.available_generators().items() if cls.__module__.startswith("mcce.")]

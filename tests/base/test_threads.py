@@ -1,4 +1,4 @@
-"""Work in threads: in order, complete, and with its errors."""
+"""Work in threads: ordered, complete, and with its errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.marks import nightly
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_outcomes_come_in_the_order_of_the_items(threads):
+def test_outcomes_are_in_the_order_of_the_items(threads):
     def late_first(item):
         time.sleep(0.01 * (4 - item))
         return item * item
@@ -34,7 +34,7 @@ def test_two_threads_work_at_once():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_error_in_a_thread_is_raised(threads):
+def test_error_in_a_thread_is_raised(threads):
     def refuse(item):
         if item == 1:
             raise InputError("item 1 is wrong")
@@ -44,8 +44,8 @@ def test_an_error_in_a_thread_is_raised(threads):
         list(run_in_threads(refuse, range(4), threads, "checking", False))
 
 
-def test_the_number_of_threads():
-    """scikit-learn's meaning; the truth is joblib's own count of threads."""
+def test_number_of_threads():
+    """As in scikit-learn; the truth is joblib's count of threads."""
     with joblib.parallel_config("threading"):
         for n_jobs in (None, 1, 3, -1, -2):
             assert count_jobs(n_jobs) == joblib.effective_n_jobs(n_jobs)
@@ -69,7 +69,7 @@ def free(pools):
 
 @pytest.fixture
 def two_native_threads():
-    """A process in which every native pool has two threads, whatever the machine and its settings."""
+    """A process in which every native pool has two threads, independent of the machine and its settings."""
     HistGradientBoostingClassifier(max_iter=1).fit([[0.0], [1.0]] * 20, [0, 1] * 20)  # so that OpenMP is loaded
     pools = ThreadpoolController()
     before = pools.limit(limits=2)
@@ -83,7 +83,7 @@ def two_native_threads():
 @pytest.mark.usefixtures("two_native_threads")
 class TestNativeThreads:
     @pytest.mark.slow
-    def test_there_is_one_inside_also_in_our_own_threads(self):
+    def test_nested_calls_use_one_thread(self):
         seen = []
 
         def look(_):
@@ -97,12 +97,12 @@ class TestNativeThreads:
             look(0)
         assert seen == [({1}, {1})] * 7
 
-    def test_an_error_restores_them_too(self):
+    def test_error_restores_the_number_of_threads(self):
         with pytest.raises(ValueError, match="inside"), one_native_thread():
             raise ValueError("inside")
         assert native_threads("blas") == {2}
 
-    def test_two_threads_at_once_leave_behind_what_they_found(self):
+    def test_two_concurrent_threads_restore_the_setting(self):
         def two_of_openmp():
             return ThreadpoolController().select(user_api="openmp").limit(limits=2)
 
@@ -130,7 +130,7 @@ class TestNativeThreads:
         assert seen == [({1}, {1}), {2}], "who ends first does not end it for the other"
 
     @pytest.mark.parametrize("sparse", [False, *nightly(True)])
-    def test_a_model_is_asked_with_one(self, sparse):
+    def test_model_is_queried_with_one_thread(self, sparse):
         seen = set()
 
         def model(rows):
@@ -144,7 +144,7 @@ class TestNativeThreads:
         assert seen == {(frozenset({1}), frozenset({1}))}
 
     @pytest.mark.slow
-    def test_answers_are_those_of_several(self):
+    def test_answers_match_several_threads(self):
         X = pd.DataFrame(np.random.default_rng(1).normal(size=(300, 3)), columns=list("abc"))
         with threadpool_limits(1):
             model = HistGradientBoostingClassifier(max_iter=4, random_state=0).fit(X, X["a"] + X["b"] > 0)
@@ -158,7 +158,7 @@ class TestNativeThreads:
         pd.testing.assert_frame_equal(found[0].measures, found[1].measures)
 
 
-def test_who_leaves_first_does_not_unmute_the_other():
+def test_first_thread_to_exit_keeps_warnings_of_the_other_muted():
     """`warnings.catch_warnings` in both threads would restore the filters in which warnings are errors."""
     first_is_in, second_is_in, first_is_out = threading.Event(), threading.Event(), threading.Event()
     raised = []
@@ -193,7 +193,7 @@ def test_who_leaves_first_does_not_unmute_the_other():
             warnings.warn("a doubt about classes", UserWarning, stacklevel=1)
 
 
-def test_a_filter_that_is_there_is_not_taken_out_to_be_added_again():
+def test_existing_filter_is_kept():
     """Between the two, another thread's warning would be an error."""
     missing = []
 

@@ -1,4 +1,4 @@
-"""A process that starts others and kills them.
+"""A process that starts other processes and kills them.
 
 For each line of its input, a folder and a number of seconds, it forks a process that explains into that folder, kills
 it after these seconds (never if there is no number), and says the signal that ended it, 0 for none, and how long it

@@ -1,4 +1,4 @@
-"""The rows and the explainer that the tests of batches share, and how folders are compared."""
+"""The rows and the explainer shared by the tests of batches, and the comparison of folders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def explainer() -> MCCE:
 
 
 def written(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder, and what is in it."""
+    """Return every file of a folder with its contents."""
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 
 

@@ -1,4 +1,4 @@
-"""One run at a time: the second is refused, a dead one locks nobody out, a removed lock holds nothing."""
+"""The lock of a folder: concurrent runs raise, dead runs and removed locks do not block."""
 
 import os
 import subprocess
@@ -37,14 +37,14 @@ def hold(folder):
 
 
 @pytest.mark.slow
-def test_a_run_beside_another_is_refused_until_that_one_is_dead(tmp_path):
+def test_concurrent_run_raises_until_the_first_is_dead(tmp_path):
     with hold(tmp_path) as other:
         with pytest.raises(InputError, match=rf"is being written by process {other.pid} on .*Wait until it is done"):
             explainer().explain_batches([ROWS], tmp_path, **SETTINGS)
         assert not (tmp_path / "manifest.json").exists()
         other.kill()
         other.wait()
-    assert f"process {other.pid} " in (tmp_path / ".lock").read_text()  # a stale file, nobody's lock
+    assert f"process {other.pid} " in (tmp_path / ".lock").read_text()  # a stale file without a lock
     explainer().explain_batches([ROWS], tmp_path, **SETTINGS)
     assert not (tmp_path / ".lock").exists()
 
@@ -57,8 +57,8 @@ def test_two_threads_of_one_process_are_two_runs(tmp_path):
 
 
 @pytest.mark.slow
-def test_many_who_try_are_never_two_inside(tmp_path):
-    """The file is removed by each holder, so that some lock a file that is gone."""
+def test_concurrent_runs_never_hold_the_lock_together(tmp_path):
+    """The file is removed by each holder, so some runs lock a removed file."""
     inside, most, entered = 0, 0, 0
     counting = threading.Lock()
 

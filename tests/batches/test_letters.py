@@ -1,4 +1,4 @@
-"""Letters of batches: those of `explain`, one for each person, whatever interrupts the run."""
+"""Letters of batches equal those of `explain`, one per factual, after any interruption."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ def pages(where):
     return {path.name: path.read_text(encoding="utf-8") for path in where.glob("*.html")}
 
 
-def test_they_are_those_of_explain_in_the_words_that_are_given(tmp_path):
+def test_letters_match_explain_with_given_labels(tmp_path):
     names = mcce.Names(labels={"income": "yearly pay"})
     letters = Letters(tmp_path / "letters", all=True, decision="the loan is granted", names=names)
     done = explainer().explain_batches(WHO, tmp_path / "out", **SETTINGS, letters=letters)
@@ -32,7 +32,7 @@ def test_they_are_those_of_explain_in_the_words_that_are_given(tmp_path):
 
 
 @pytest.mark.slow
-def test_they_have_reasons_if_asked_for(tmp_path):
+def test_letters_have_reasons_on_request(tmp_path):
     letters = Letters(tmp_path / "letters", all=True, reasons=True)
     done = explainer().explain_batches(WHO.head(3), tmp_path / "out", **SETTINGS, letters=letters)
     assert done.totals["letters"] > 0
@@ -43,14 +43,14 @@ def test_they_have_reasons_if_asked_for(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*a level that is not known")
-def test_a_spreadsheet_runs_nothing_of_the_list_of_who_gets_none(tmp_path):
+def test_spreadsheet_does_not_execute_the_list_of_missing_letters(tmp_path):
     some = WHO.assign(who=["=cmd()", *WHO["who"][1:]], job=["astronaut", *WHO["job"][1:]])
     explainer().explain_batches(some, tmp_path / "out", **SETTINGS, letters=tmp_path / "letters")
     assert pd.read_csv(tmp_path / "out" / "unlettered.csv")["id"].iloc[0] == "'=cmd()"
 
 
 @pytest.mark.slow
-def test_who_gets_none_is_listed_with_the_reason(tmp_path):
+def test_factuals_without_letter_are_listed_with_the_reason(tmp_path):
     some = WHO.copy()
     some.loc[4, "job"] = "astronaut"
     with pytest.warns(mcce.MCCEWarning, match="'case 4' .*holds 'astronaut'.*`unexplained` says so"):
@@ -63,12 +63,12 @@ def test_who_gets_none_is_listed_with_the_reason(tmp_path):
 
 
 class Killed(BaseException):
-    """Nothing that a run could tidy up after."""
+    """No leftovers that a run could remove."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.6, *nightly(0.02)])
-def test_killed_and_resumed_there_is_one_letter_for_each(tmp_path, monkeypatch, share):
+def test_killed_and_resumed_run_writes_one_letter_each(tmp_path, monkeypatch, share):
     done = explainer().explain_batches(WHO, tmp_path / "out", **SETTINGS, letters=Letters(tmp_path / "whole", all=True))
     left = int(share * done.totals["letters"])
     whole = folder.written_whole
@@ -102,7 +102,7 @@ def test_killed_and_resumed_there_is_one_letter_for_each(tmp_path, monkeypatch, 
 
 
 @pytest.mark.slow
-def test_other_files_and_other_letters_are_refused(tmp_path):
+def test_other_files_and_other_letters_raise(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "diary.txt").write_text("private")
     with pytest.raises(InputError, match=r"holds 'diary.txt', which this run did not write; give a new or empty"):

@@ -1,4 +1,4 @@
-"""Batches give what `explain` gives for all rows at once, whoever does the work and however often it is begun."""
+"""Batches equal one `explain` for any backend and after any number of restarts."""
 
 import functools
 import json
@@ -28,25 +28,25 @@ def source(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def done(source, tmp_path_factory):
-    """The folder of an undisturbed run, which no test changes."""
+    """The folder of an undisturbed run, which no test modifies."""
     out = tmp_path_factory.mktemp("done") / "out"
     explainer().explain_batches(source, out, **SETTINGS)
     return out
 
 
 def assert_as_at_once(folder, found):
-    """What stands in a folder is what `explain` found, row by row and bit by bit."""
+    """The contents of a folder equal the result of `explain`, row by row and bit by bit."""
     rows, others = tables(folder)
     pd.testing.assert_frame_equal(rows, found.to_frame(), check_exact=True, check_dtype=False, check_categorical=False)
     expected = found.unexplained.reset_index()
     pd.testing.assert_frame_equal(others, expected, check_exact=True, check_dtype=False)
 
 
-def test_batches_give_what_explain_gives_at_once(done):
+def test_batches_equal_one_explain(done):
     assert_as_at_once(done, explainer().explain(ROWS.set_index("who"), n_samples=40))
 
 
-def test_the_manifest_says_what_was_done(done, source):
+def test_manifest_records_the_run(done, source):
     manifest = json.loads((done / "manifest.json").read_text())
     assert manifest["finished"] is True
     assert manifest["settings"]["n_samples"] == 40
@@ -63,7 +63,7 @@ def test_the_manifest_says_what_was_done(done, source):
     assert totals["explained"] + totals["already"] + totals["unexplained"] == 120
 
 
-def test_done_again_nothing_is_written(source, done, tmp_path):
+def test_repeated_run_writes_nothing(source, done, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in done.rglob("part-*")}
     result = explainer().explain_batches(source, done, **SETTINGS)
     assert {path: path.stat().st_mtime_ns for path in done.rglob("part-*")} == before
@@ -89,8 +89,8 @@ def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_backend_that_hands_over_all_at_once_writes_the_same_bytes(source, done, tmp_path):
-    """Ray's, for one; joblib's own processes stand for it."""
+def test_backend_that_submits_all_at_once_writes_the_same_bytes(source, done, tmp_path):
+    """As Ray does; joblib's processes are used instead."""
     with joblib.parallel_config("multiprocessing", n_jobs=2):
         assert not joblib.parallel.get_active_backend()[0].supports_return_generator
         explainer().explain_batches(source, tmp_path / "out", **SETTINGS)
@@ -109,7 +109,7 @@ def test_csv_and_frames_give_the_same_answers(done, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_folder_of_files_is_read_in_the_order_of_names_and_numbered_through(tmp_path):
+def test_folder_of_files_is_read_by_name_and_numbered_consecutively(tmp_path):
     (tmp_path / "in" / "2026").mkdir(parents=True)
     ROWS.iloc[70:].to_csv(tmp_path / "in" / "b.csv.gz", index=False)
     ROWS.iloc[:70].to_parquet(tmp_path / "in" / "2026" / "a.parquet")
@@ -140,7 +140,7 @@ def test_parts_without_rows_have_the_columns_and_types_of_the_others(tmp_path):
 
 
 @pytest.mark.slow
-def test_constraints_by_factual_hold_in_every_batch(tmp_path):
+def test_constraints_per_factual_hold_in_every_batch(tmp_path):
     who = ROWS.loc[score(ROWS) < 0.4, "who"].iloc[[0, 9]].tolist()
     said = [per_factual(pd.DataFrame({"feature": "income", "direction": "increase"}, index=who))]
     explainer().explain_batches([ROWS], tmp_path / "out", constraints=said, **SETTINGS)
@@ -150,7 +150,7 @@ def test_constraints_by_factual_hold_in_every_batch(tmp_path):
 
 
 @pytest.mark.slow
-def test_whole_numbers_as_ids_stay_whole_though_some_rows_have_none(tmp_path):
+def test_integer_ids_stay_integers_if_some_rows_have_none(tmp_path):
     large = [2**60 + i for i in range(20)]
     table = pa.Table.from_pandas(ROWS.head(20).drop(columns="who"), preserve_index=False)
     table = table.append_column("number", pa.array([*large[:-1], None], pa.int64()))
@@ -164,7 +164,7 @@ def test_whole_numbers_as_ids_stay_whole_though_some_rows_have_none(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_id_that_names_two_rows_is_refused_before_any_work(tmp_path):
+def test_duplicate_id_raises_before_any_work(tmp_path):
     twice = ROWS.copy()
     twice.loc[90, "who"] = "p7"
     twice.iloc[:60].to_parquet(tmp_path / "a.parquet")
@@ -181,8 +181,8 @@ def test_an_id_that_names_two_rows_is_refused_before_any_work(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, *nightly(2)])
-def test_unusual_rows_are_told_once_and_counted(n_jobs, tmp_path):
-    """Each part had a warning of its own."""
+def test_unusual_rows_are_reported_once_and_counted(n_jobs, tmp_path):
+    """Each part once had a separate warning."""
     odd = ROWS.copy()
     odd.loc[[3, 50, 51, 119], "income"] = 1e4
     fitted = explainer()  # whose own warnings are not looked at here
@@ -200,7 +200,7 @@ def test_unusual_rows_are_told_once_and_counted(n_jobs, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_damaged_part_is_told_and_done_again(source, done, tmp_path):
+def test_damaged_part_is_reported_and_redone(source, done, tmp_path):
     out = tmp_path / "out"
     explainer().explain_batches(source, out, **SETTINGS)
     (out / "counterfactuals" / "part-000003.parquet").write_bytes(b"half")
@@ -212,7 +212,7 @@ def test_a_damaged_part_is_told_and_done_again(source, done, tmp_path):
 
 
 @pytest.mark.slow
-def test_frames_that_are_not_the_same_again_are_refused(tmp_path):
+def test_frames_that_changed_raise(tmp_path):
     frames = [ROWS.iloc[:40], ROWS.iloc[40:80]]
     explainer().explain_batches(frames, tmp_path / "out", **SETTINGS)
     other = ROWS.iloc[40:80].assign(income=30.0)
@@ -225,7 +225,7 @@ def test_frames_that_are_not_the_same_again_are_refused(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_differs_from_what_a_folder_was_begun_with_is_said(source, done, tmp_path):
+def test_differences_from_the_settings_of_a_folder_are_reported(source, done, tmp_path):
     def refused(match, of=None, rows=source, **changed):
         with pytest.raises(InputError, match=match):
             (of or explainer()).explain_batches(rows, done, **(SETTINGS | changed))
@@ -247,7 +247,7 @@ def _another_score(frame):
 
 
 @pytest.mark.slow
-def test_a_model_that_cannot_be_sent_is_told_before_any_work(source, tmp_path):
+def test_unpicklable_model_raises_before_any_work(source, tmp_path):
     model = _Unpicklable()
     asked = MCCE(model, decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
     with pytest.raises(InputError, match=r"cannot be sent to other processes \(TypeError: cannot pickle.*threading"):
@@ -265,7 +265,7 @@ class _Unpicklable:
 
 
 class _OtherElsewhere:
-    """Answers differently in another process."""
+    """A model that answers differently in another process."""
 
     def __init__(self):
         self.process = os.getpid()
@@ -274,7 +274,7 @@ class _OtherElsewhere:
         return score(frame) * (1 if os.getpid() == self.process else 0.9)
 
 
-def test_wrong_calls_are_told(source, tmp_path):
+def test_invalid_calls_raise(source, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(NotFittedError, match="not fitted"):
         MCCE(score).explain_batches(source, out)
@@ -300,7 +300,7 @@ def test_wrong_calls_are_told(source, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_an_interrupted_run_left_is_removed_and_nothing_of_others(source, done, tmp_path):
+def test_files_of_an_interrupted_run_are_removed_and_others_kept(source, done, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(InputError, match="no column 'wh'"):  # begun, and nothing finished
         explainer().explain_batches(source, out, **(SETTINGS | {"id": "wh"}))
@@ -316,14 +316,14 @@ def test_what_an_interrupted_run_left_is_removed_and_nothing_of_others(source, d
     assert (other / "manifest.json").read_text() == '{"name": "of another program"}'
 
 
-def test_without_pyarrow_the_way_to_get_it_is_told(source, tmp_path, monkeypatch):
+def test_missing_pyarrow_raises_with_install_command(source, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(InputError, match=r"pip install 'mcce\[batches\]'"):
         explainer().explain_batches(source, tmp_path / "out", **SETTINGS)
 
 
 @pytest.mark.parametrize("name", ["taken.txt", "taken.txt/inside/it"])
-def test_a_file_is_no_folder_to_write_to(source, tmp_path, name):
+def test_output_folder_that_is_a_file_raises(source, tmp_path, name):
     (tmp_path / "taken.txt").write_text("mine")
     with pytest.raises(InputError, match=r"^out is .*taken.txt.*, but .*taken.txt is a file; give a new folder"):
         explainer().explain_batches(source, tmp_path / name, **SETTINGS)
@@ -331,20 +331,20 @@ def test_a_file_is_no_folder_to_write_to(source, tmp_path, name):
 
 
 @pytest.mark.parametrize(("name", "why"), [("", "it is empty"), ("a\0b.csv", "it holds a NUL character")])
-def test_what_is_no_name_of_a_file(source, tmp_path, name, why):
+def test_invalid_file_names(source, tmp_path, name, why):
     for at, out in ((name, tmp_path / "out"), (source, name)):
         with pytest.raises(InputError, match=f"is not a valid file name: {why}; give another name"):
             explainer().explain_batches(at, out, **SETTINGS)
 
 
-def test_a_manifest_that_is_nested_beyond_all_use(source, tmp_path):
+def test_excessively_nested_manifest(source, tmp_path):
     (tmp_path / "manifest.json").write_text("[" * 5000 + "]" * 5000)
     with pytest.raises(InputError, match=r"manifest.json is not JSON .*; it was changed since. Give a new folder"):
         explainer().explain_batches(source, tmp_path, **SETTINGS)
 
 
 @pytest.mark.parametrize("n_samples", [10**12, 10**400])
-def test_no_more_draws_than_memory_holds(source, tmp_path, n_samples):
+def test_draws_exceeding_memory_raise(source, tmp_path, n_samples):
     with pytest.raises(
         InputError, match=r"n_samples is .*; it must be a whole number of at least 1 and at most 10000000"
     ):
@@ -371,7 +371,7 @@ ACTS = {"actions": ["size", "income"], "assurance": 0.7, "n_samples": 60}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("batch_size", "n_jobs"), [(7, 1), (1, 1), (6, 2)])
-def test_batches_give_what_recourse_gives_at_once(causal, tmp_path, batch_size, n_jobs):
+def test_batches_equal_one_recourse(causal, tmp_path, batch_size, n_jobs):
     made, table = causal
     people = table[simple_score(table) < 0.52].head(12)
     found = made.recourse(people, **ACTS)
@@ -395,7 +395,7 @@ def test_batches_give_what_recourse_gives_at_once(causal, tmp_path, batch_size, 
         ({"assurance": 2}, "^assurance is 2; it must be"),
     ],
 )
-def test_settings_of_recourse_are_checked_before_the_folder_is_made(causal, tmp_path, settings, message):
+def test_settings_of_recourse_are_checked_before_the_folder_is_created(causal, tmp_path, settings, message):
     made, table = causal
     with pytest.raises(InputError, match=message):
         made.explain_batches(table.head(3), tmp_path / "out", recourse=True, **settings)
@@ -403,7 +403,7 @@ def test_settings_of_recourse_are_checked_before_the_folder_is_made(causal, tmp_
 
 
 @pytest.mark.slow
-def test_an_interrupted_chain_of_records_is_continued(tmp_path, monkeypatch):
+def test_interrupted_chain_of_records_is_continued(tmp_path, monkeypatch):
     some, records = ROWS.head(20), tmp_path / "records"
     found = explainer().explain(some.set_index("who"), n_samples=SETTINGS["n_samples"])
     found.write_records(tmp_path / "expected")

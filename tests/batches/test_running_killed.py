@@ -1,4 +1,4 @@
-"""Killed at random moments and begun again, a run ends with the bytes of an undisturbed one."""
+"""A run that is killed at random times and resumed writes the bytes of an undisturbed run."""
 
 import signal
 import subprocess
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Runs:
-    """Runs in processes of their own, one at a time."""
+    """Runs in separate processes, one at a time."""
 
     def __init__(self, source):
         command = [sys.executable, "-m", "tests.batches.killed", str(source)]
@@ -22,7 +22,7 @@ class Runs:
         assert self.process.stdout.readline() == "ready\n"
 
     def run(self, folder, kill_after=""):
-        """Return the signal that ended a run, 0 if it came to its end, and how many seconds it took."""
+        """Return the signal that ended a run, 0 if it completed, and its duration in seconds."""
         self.process.stdin.write(f"{folder} {kill_after}\n")
         self.process.stdin.flush()
         ended, seconds = self.process.stdout.readline().split()

@@ -1,4 +1,4 @@
-"""Bad rows, files that cannot be read and full disks: named, or listed; what is finished stays good."""
+"""Bad rows, unreadable files and full disks are named or listed; finished parts are kept."""
 
 import gzip
 import resource
@@ -31,7 +31,7 @@ def ids_of(folder):
 
 
 @pytest.mark.slow
-def test_a_bad_row_is_named_and_parts_before_it_stay(tmp_path):
+def test_bad_row_is_named_and_earlier_parts_are_kept(tmp_path):
     rows = ROWS.copy()
     rows.loc[100, "income"] = np.inf
     rows.to_parquet(tmp_path / "rows.parquet")
@@ -51,7 +51,7 @@ def test_a_bad_row_is_named_and_parts_before_it_stay(tmp_path):
 
 
 @pytest.mark.slow
-def test_every_kind_of_bad_line_of_a_csv_is_listed_and_the_rest_explained(tmp_path):
+def test_every_kind_of_bad_csv_line_is_listed_and_other_rows_are_explained(tmp_path):
     lines = csv_lines()
     header = lines[0].split(",")
     bad = set()
@@ -92,8 +92,8 @@ def test_every_kind_of_bad_line_of_a_csv_is_listed_and_the_rest_explained(tmp_pa
 
 
 @pytest.mark.parametrize("batch_size", [16, *nightly(1)])
-def test_an_unknown_level_stops_nobody_else_and_is_unexplained_as_in_explain(tmp_path, batch_size):
-    """Also where all rows of a part have one; the reason and the tables are those of `explain` of the whole."""
+def test_unknown_level_is_unexplained_as_in_explain(tmp_path, batch_size):
+    """Also if all rows of a part have one; the reason and the tables equal those of `explain` for all rows."""
     some = ROWS.head(24).copy()
     some.loc[[3, 20], "job"] = ["astronaut", "poet"]
     some["size"] = some["size"].astype(str)
@@ -120,7 +120,7 @@ def test_an_unknown_level_stops_nobody_else_and_is_unexplained_as_in_explain(tmp
 
 
 @pytest.mark.slow
-def test_a_row_group_that_cannot_be_read_is_named_or_listed_whole(tmp_path):
+def test_unreadable_row_group_is_named_or_listed(tmp_path):
     path = tmp_path / "rows.parquet"
     ROWS.to_parquet(path, row_group_size=30, compression="gzip")
     column = pq.ParquetFile(path).metadata.row_group(2).column(3)
@@ -159,7 +159,7 @@ def test_damaged_files_are_listed_and_the_others_explained(tmp_path):
 
 
 @pytest.mark.slow
-def test_rows_that_the_model_refuses_are_bad_but_a_broken_model_is_an_error(tmp_path):
+def test_rows_rejected_by_the_model_are_bad_but_a_failing_model_raises(tmp_path):
     def picky(frame):
         if (frame["income"] == 12345.0).any():
             raise RuntimeError("too rich")
@@ -182,7 +182,7 @@ def _broken(frame):
 
 
 @pytest.mark.slow
-def test_a_full_disk_names_the_file_and_finished_parts_stay(tmp_path):
+def test_full_disk_names_the_file_and_finished_parts_are_kept(tmp_path):
     frames = [ROWS.head(5), pd.concat([ROWS] * 6).assign(who=[f"q{i}" for i in range(720)])]
     out, call = tmp_path / "out", {"id": "who", "batch_size": 1000, "n_samples": 40}
     explainer().explain_batches(frames, tmp_path / "free", **call)
@@ -202,7 +202,7 @@ def test_a_full_disk_names_the_file_and_finished_parts_stay(tmp_path):
     assert written(out) == written(tmp_path / "free")
 
 
-def test_a_file_that_changes_while_it_is_read_is_told(tmp_path):
+def test_file_modified_while_reading_is_reported(tmp_path):
     path = tmp_path / "rows.csv"
     ROWS.drop(columns="who").head(30).to_csv(path, index=False)
     writes = []
@@ -219,7 +219,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(tmp_path):
     assert not (tmp_path / "out" / "bad-rows.csv").exists()
 
 
-def test_levels_that_are_no_text_are_read_from_csv(tmp_path):
+def test_non_text_levels_are_read_from_csv(tmp_path):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""A Dask cluster of two processes, one of which is killed in the middle, writes the same bytes."""
+"""A Dask cluster of two processes, one of which is killed, writes the same bytes."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ distributed = pytest.importorskip("distributed", reason="Dask is not installed: 
 
 
 @pytest.mark.filterwarnings("ignore")  # those of Dask about its own workers
-def test_a_worker_of_a_cluster_is_killed_in_the_middle(tmp_path):
+def test_killed_worker_of_a_cluster(tmp_path):
     call = SETTINGS | {"batch_size": 3}
     explainer().explain_batches([ROWS], tmp_path / "alone", **call)
     out = tmp_path / "out"

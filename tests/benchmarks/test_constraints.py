@@ -1,4 +1,4 @@
-"""The benchmark of constraints: it runs, and its own reader finds rows that break one."""
+"""The benchmark of constraints runs, and its independent reader finds violations."""
 
 import re
 from dataclasses import replace
@@ -18,7 +18,7 @@ def problem():
 
 
 @pytest.mark.slow
-def test_its_own_reader_counts_each_constraint(problem):
+def test_independent_reader_counts_each_constraint(problem):
     work, education, gain, hours = (problem.X.columns[j] for j in (1, 3, 9, 11))
     some_work = problem.X[work].cat.categories[0]
     own = problem.factuals.iloc[[0]].assign(**{work: some_work, education: 9, gain: 0, hours: 30})

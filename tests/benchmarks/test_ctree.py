@@ -1,4 +1,4 @@
-"""The benchmark of conditional inference trees runs, and says what it found."""
+"""The benchmark of conditional inference trees runs and reports its findings."""
 
 import json
 

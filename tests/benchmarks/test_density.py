@@ -1,4 +1,4 @@
-"""The benchmark of densities runs, and plain numpy finds the same numbers."""
+"""The benchmark of densities runs, and plain numpy gives the same numbers."""
 
 import re
 
@@ -21,7 +21,7 @@ def test_runs_and_writes(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("sampler", [CartSampler(), CartSampler(min_leaf=500), ForestSampler(n_trees=3)], ids=repr)
-def test_the_kernels_find_what_plain_numpy_finds(sampler):
+def test_kernels_match_plain_numpy(sampler):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(1000, 2))
     y = np.where(rng.random(1000) < 0.2, 0.0, x.sum(axis=1) + rng.normal(size=1000))

@@ -1,4 +1,4 @@
-"""The comparison of diverse counterfactuals runs, with DiCE or with the reason why it is left out."""
+"""The comparison of diverse counterfactuals runs, with DiCE or the reason why it is skipped."""
 
 import pytest
 

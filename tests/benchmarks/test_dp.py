@@ -1,4 +1,4 @@
-"""The benchmark of differential privacy runs, writes its page, and measures rows that others drew."""
+"""The benchmark of differential privacy runs, writes its page, and measures external rows."""
 
 import numpy as np
 import pandas as pd
@@ -27,11 +27,11 @@ def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(dp, "measure", lambda *asked: dict.fromkeys(["told", "valid", *columns], 0.5))  # as before
     assert dp.main([*asked, "--rows", str(tmp_path), "--out", str(out)]) == 0
     cells = next(line for line in out.read_text().splitlines() if line.startswith("| copies |")).split("|")
-    assert float(cells[3]) == 1.0  # training rows explain everybody
-    assert [cell.strip() for cell in cells[7:10]] == ["", "", ""]  # sparse ones are not asked for
+    assert float(cells[3]) == 1.0  # training rows explain all factuals
+    assert [cell.strip() for cell in cells[7:10]] == ["", "", ""]  # sparse ones are not requested
 
 
-def test_ready_rows_have_the_levels_and_the_nearest_numbers(monkeypatch):
+def test_external_rows_have_the_levels_and_the_nearest_numbers(monkeypatch):
     monkeypatch.setattr(dp, "NEAREST", 2)
     rows = pd.DataFrame({"sex": ["f", "f", "f", "m"], "age": [30, 31, 60, 30], "pay": [1, 2, 3, 4]})
     ready = dp.ReadyRows(rows)
@@ -41,14 +41,14 @@ def test_ready_rows_have_the_levels_and_the_nearest_numbers(monkeypatch):
     assert set(ready.sample(50, {"sex": "x"}, random_state=1)["pay"]) == {1, 2, 3, 4}  # as none is alike
 
 
-def test_public_bounds_are_of_every_number():
+def test_every_number_has_public_bounds():
     data = mcce.datasets.load_loans(50).X
     numbers = [name for name in data if np.issubdtype(getattr(data[name].dtype, "type", object), np.integer)]
     assert set(numbers) == set(dp.BOUNDS["loans"])
 
 
-def test_other_packages_are_given_the_public_bins(tmp_path):
-    """What is coded comes back: levels as they are, numbers in their bins."""
+def test_other_packages_get_the_public_bins(tmp_path):
+    """Encoded values are restored: levels exactly, numbers to their bins."""
     X = mcce.datasets.load_loans(500).X
     public = dp.public("loans", X)
     path = tmp_path / "loans.csv"

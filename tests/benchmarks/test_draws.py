@@ -1,4 +1,4 @@
-"""The benchmark of numbers of draws runs, and writes what it says."""
+"""The benchmark of numbers of draws runs and writes its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of the floor: exact levels, wrong rows that are wrong as they say, scorers that find them."""
+"""The benchmark of the floor: exact levels, corrupted rows, and scorers that detect them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcce.table import Schema
 
 
 def related(n, seed):
-    """Numbers that belong together, a level, and a fixed column."""
+    """Dependent numbers, a level, and a fixed column."""
     rng = np.random.default_rng(seed)
     age = rng.integers(20, 60, n)
     a = age + rng.normal(0, 2, n)
@@ -28,7 +28,7 @@ def split():
     return floor.split_rows(related(2000, 1), ["age"], None, np.random.default_rng(0))
 
 
-def test_fresh_rows_are_not_among_those_to_fit(split):
+def test_fresh_rows_are_not_among_the_training_rows(split):
     rows, fresh = split
     assert (len(rows.matrix), len(fresh)) == (1500, 500)
     assert not set(map(tuple, fresh)) & set(map(tuple, rows.matrix))
@@ -38,8 +38,8 @@ def test_fresh_rows_are_not_among_those_to_fit(split):
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name == "isolation forest")) for name in SCORERS]
 )
-def test_every_scorer_keeps_the_level_and_finds_shuffled_rows(split, name):
-    """Real rows are exchangeable with those that calibrate: at 0.25 within 4 standard errors, if halves are honest."""
+def test_every_scorer_keeps_the_level_and_detects_shuffled_rows(split, name):
+    """Real rows are exchangeable with the calibration rows: at 0.25 within 4 standard errors, for honest halves."""
     rows, fresh = split
     fitted = SCORERS[name](rows, np.random.default_rng(5))
     real = fitted.score(fresh)
@@ -51,7 +51,7 @@ def test_every_scorer_keeps_the_level_and_finds_shuffled_rows(split, name):
     assert found > (0.1 if name == "isolation forest" else 0.5)
 
 
-def test_wrong_rows_are_as_they_say(split):
+def test_corrupted_rows_match_their_description(split):
     rows, fresh = split
     wrong = wrong_rows(fresh, rows, np.random.default_rng(2))
     assert list(wrong) == list(floor.WRONG)
@@ -74,7 +74,7 @@ def test_wrong_rows_are_as_they_say(split):
     assert np.histogram(spread, 4, (low, high))[0].min() > spread.size / 8  # even over the range
 
 
-def test_rows_without_a_mutable_number_have_no_rare_ones():
+def test_rows_without_a_mutable_number_have_no_rare_variant():
     X = pd.DataFrame({"age": [20.0, 30.0] * 20, "level": pd.Categorical(["a", "b", "b", "a"] * 10)})
     schema = Schema.from_data(X)
     rows = Rows(schema.encode(X).matrix, schema, ["age"])
@@ -94,7 +94,7 @@ def test_quantiles_are_conformal():
     assert fitted.quantile(np.array([0.0, 1.0, 2.5, 9.0])).tolist() == [0.25, 0.5, 0.75, 1.0]
 
 
-def test_a_value_that_no_leaf_knows_is_bad_but_finite(split):
+def test_value_unknown_to_every_leaf_has_a_low_finite_score(split):
     rows, fresh = split
     far = fresh[:2].copy()
     far[:, 1] = 1e6
@@ -122,7 +122,7 @@ def test_small_run_on_the_loans(tmp_path, capsys):
     assert "| plausibility |" in out.with_suffix(".md").read_text()
 
 
-def test_unknown_scorers_are_refused(capsys):
+def test_unknown_scorers_raise(capsys):
     with pytest.raises(SystemExit):
         floor.main(["--scorers", "plausible"])
     assert "--scorers names plausible; there are plausibility, density, cart" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The benchmark of the test behind `check_graph` runs, and writes what it says."""
+"""The benchmark of the test behind `check_graph` runs and writes its results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_runs_and_writes(tmp_path, capsys):
     assert "Seeds 90,000 to 90,011." in out.read_text()
 
 
-def test_the_columns_are_the_parents_and_the_pair():
+def test_columns_are_the_parents_and_the_pair():
     table = graph_test.make_table((False, True), 2, 0.2, 1)
     assert table.names == ["a", "b", "x", "y"]
     assert [each.kind for each in table.features] == ["numeric", "categorical", "numeric", "categorical"]

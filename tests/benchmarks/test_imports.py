@@ -1,4 +1,4 @@
-"""The benchmark of importing runs; how long it takes is never asserted."""
+"""The benchmark of import times runs; seconds are never asserted."""
 
 import pytest
 
@@ -13,6 +13,6 @@ def test_runs_and_writes(tmp_path, capsys):
     assert said.strip() in (tmp_path / "imports.md").read_text()
 
 
-def test_ratios_are_those_to_the_first_line():
+def test_ratios_are_relative_to_the_first_line():
     seconds = dict.fromkeys(imports.CODE, 1.5) | {"import numpy, pandas, numba": 0.5}
     assert imports.describe(seconds).count("| 1.50 | 3.00 |") == 3

@@ -1,4 +1,4 @@
-"""Tests of `benchmarks.lice` on a table of its own in the layout of the stored results."""
+"""`benchmarks.lice` on a constructed table in the layout of the stored results."""
 
 import io
 import os
@@ -38,7 +38,7 @@ def test_rows_are_encoded_by_ranges_and_indicators():
     assert make_network(training).encode(row).tolist() == [[0.25, 0, 1, 0, 1, 1]]
 
 
-def test_the_best_rated_row_within_the_rules_is_taken():
+def test_best_rated_row_within_the_rules_is_chosen():
     training = table()
     network = make_network(training)
     factual = pd.DataFrame({"age": [30], "school": ["some"], "sex": ["f"], "hours": [20]}, index=[7])
@@ -68,7 +68,7 @@ def test_only_arrays_are_read():
 
 
 @pytest.mark.slow
-def test_our_rows_keep_the_rules_and_are_judged_as_by_hand():
+def test_own_rows_satisfy_the_rules_and_match_hand_calculation():
     training = table()
     network = make_network(training)
     scores = network(training)

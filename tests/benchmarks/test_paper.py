@@ -1,4 +1,4 @@
-"""The paper's numbers are copied right, the data are prepared as said, and every experiment's command runs."""
+"""The numbers of the paper are copied correctly, data are prepared as stated, and every command runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def numbers_of(label):
     ["tab:results", "tab:timing_increase_K", "tab:timing_no_condition_response", "tab:simres", "tab:datasimres"]
     + ["tab:results_non_binary", "tab:results_tree"],
 )
-def test_numbers_are_those_of_the_paper(label):
+def test_numbers_match_the_paper(label):
     ours = published(label).drop(columns=["data", "method"], errors="ignore")
     assert [[v for v in row if v == v] for row in ours.astype(float).to_numpy().tolist()] == numbers_of(label)
 
@@ -67,7 +67,7 @@ def test_every_data_set_has_published_rows():
 
 
 @needs_data
-def test_adult_of_the_code_is_carlas():
+def test_adult_of_the_code_matches_carla():
     rows = problems.prepare("adult", FOLDER, replace(problems.CODE, close=False))
     assert len(rows.X) == 48832
     assert rows.X.columns.tolist()[6:] == sorted(problems.ADULT_GROUPS)
@@ -90,7 +90,7 @@ def test_fico_of_the_code_has_no_missing_record():
     assert (len(text.categorical), code.categorical) == (2, [])
 
 
-def test_close_numbers_fall_together():
+def test_close_numbers_are_merged():
     X = pd.DataFrame({"x": np.append(np.arange(2000) / 10.0, [50.0004, 200.0]), "few": [0.0, 1e-9] * 1001})
     rounded = problems._round_to_range(X, [])
     assert rounded["x"].iloc[-2] == rounded["x"].iloc[500]
@@ -112,7 +112,7 @@ def test_four_levels_and_their_columns():
 
 
 @pytest.mark.slow
-def test_dead_networks_are_passed_over():
+def test_dead_networks_are_skipped():
     rows = problems.prepare("german", None, problems.TEXT, most=100)
     first = next(problems.networks(rows, 20, 1))
     assert 0 < len(first.problem.factuals) <= 20
@@ -137,7 +137,7 @@ def case():
     [problems.TEXT, pytest.param(problems.CODE, marks=[needs_weights, pytest.mark.nightly])],
     ids=lambda how: how.name,
 )
-def test_the_worker_has_the_same_network(how, tmp_path):
+def test_worker_reads_the_same_network(how, tmp_path):
     case = next(problems.networks(problems.prepare("german", None, how, most=300), 5, 1))
     peers.store(case, case.problem, tmp_path)
     read = peers_worker.Problem(tmp_path)
@@ -170,14 +170,14 @@ def test_peers_are_judged_like_mcce(case, monkeypatch):
 
 
 @pytest.mark.slow
-def test_an_absent_peer_is_reported(case, monkeypatch):
+def test_missing_peer_is_reported(case, monkeypatch):
     answers(monkeypatch, why="ModuleNotFoundError: No module named 'nice'")
     _, theirs = list(peers.compare(case, Options(peers=("nice",), samples=50)))
     assert (theirs["asked"], theirs["why"]) == (0, "ModuleNotFoundError: No module named 'nice'")
 
 
 @pytest.mark.slow
-def test_the_worker_tells_why_it_failed(tmp_path):
+def test_worker_reports_its_failure(tmp_path):
     lines, why = peers.run_peer(tmp_path, "nice", Options(peers_python=sys.executable))
     assert lines == []
     assert "FileNotFoundError" in why
@@ -253,7 +253,7 @@ def test_exponents_are_recovered():
     assert experiment4.exponents_of_curves(curve)["select", "K"] == pytest.approx(0.9)
 
 
-def test_the_papers_own_grid_grows_as_its_text_says():
+def test_grid_of_the_paper_grows_as_stated():
     found = experiment4.exponents_of_grid(published("tab:simres"))
     assert found["fit", "p"] > 1.5  # "faster than linearly"
     assert found["generate", "K"] == pytest.approx(1, abs=0.15)
@@ -279,7 +279,7 @@ def test_options():
     assert (options.n_factuals("fico"), options.n_factuals("german")) == (1000, 200)
 
 
-def test_unknown_names_are_refused(capsys):
+def test_unknown_names_raise(capsys):
     with pytest.raises(SystemExit):
         main(["experiment1", "--only", "adlut"])
     assert "--only names adlut; there are adult, gmc, fico, german" in capsys.readouterr().err
@@ -295,7 +295,7 @@ def committed(name):
     return output.read(name, RESULTS)
 
 
-def test_the_bar_is_met():
+def test_committed_figures_are_close_to_the_published_ones():
     """Published MCCE figures within 10 per cent with the authors' preparation; valid, actionable, complete."""
     ours = committed("experiment1").query("method == 'mcce, as in the code'")
     assert ours["data"].tolist() == list(DATA)
@@ -306,7 +306,7 @@ def test_the_bar_is_met():
     assert (ours["N_CE"] == ours["n_test"]).all()
 
 
-def test_results_name_what_made_them():
+def test_results_name_their_command_and_versions():
     pages = sorted(RESULTS.glob("paper_*.csv"))
     for page in pages:
         head = page.read_text(encoding="utf-8").splitlines()[:3]

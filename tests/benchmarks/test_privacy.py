@@ -1,4 +1,4 @@
-"""The benchmark of what explanations give away runs, and writes its page."""
+"""The benchmark of disclosure by explanations runs and writes its page."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The benchmark of quality judges rightly, its walk is the greedy one, and it runs on the loans."""
+"""The benchmark of quality scores correctly, its walk is greedy, and it runs on the loans."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def walk_by_hand(problem, held):
 
 
 @pytest.mark.parametrize("held", [True, *nightly(False)])
-def test_the_walk_is_the_greedy_one(held):
+def test_walk_is_greedy(held):
     X = table()
-    X = X[(X["age"] != 22) | (score(X) < 0.9)].reset_index(drop=True)  # nobody of 22 has the wanted decision
+    X = X[(X["age"] != 22) | (score(X) < 0.9)].reset_index(drop=True)  # no row of age 22 has the wanted decision
     problem = make(X)
     assert (problem.factuals["age"] == 22).any()
     run = walk.run_walk(problem, held=held)
@@ -93,7 +93,7 @@ def test_the_walk_is_the_greedy_one(held):
     assert run.asked > len(run.rows)
 
 
-def test_the_walk_without_fixed_features_is_free():
+def test_held_and_free_walk_agree_without_fixed_features():
     problem = replace(make(table()), fixed=[])
     held, free = (walk.run_walk(problem, held=held).rows for held in (True, False))
     pd.testing.assert_frame_equal(held, free)
@@ -101,9 +101,9 @@ def test_the_walk_without_fixed_features_is_free():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seen", [pytest.param(True, marks=pytest.mark.nightly), False], ids=["training", "held out"])
-def test_rows_are_judged_as_by_hand(seen):
+def test_scores_of_rows_match_hand_calculation(seen):
     X = table()
-    X.loc[len(X)] = X.loc[0]  # another person who is like the first
+    X.loc[len(X)] = X.loc[0]  # a row equal to the first
     whole = make(X)
     problem = whole if seen else replace(whole, X=X.drop(index=whole.factuals.index))
     factuals = problem.factuals
@@ -135,7 +135,7 @@ def found(method, figures, floor=None):
     return quality.Found(method, quality.Run({"total": 1.0}, figures, 0), figures, 9, floor)
 
 
-def test_the_comparison_is_on_the_factuals_that_both_explain():
+def test_comparison_uses_factuals_that_both_methods_explain():
     def figures(values, index):
         return pd.DataFrame(dict.fromkeys(quality.GAPS, values), index=index).assign(refits=0.5)
 
@@ -189,7 +189,7 @@ def test_peers_are_not_run_on_other_models():
 
 
 @pytest.mark.parametrize("model", ["boosting", "logistic", *nightly("mlp", "forest")])
-def test_models_take_the_loans_with_their_levels(model):
+def test_models_accept_the_loans_with_their_levels(model):
     problem = make_problem(Setting("t", "t", "loans", model, 5, 10, binarised=False, n_train=300), None)
     scores = problem.score(problem.X)
     assert len(problem.factuals) == 5
@@ -234,7 +234,7 @@ def test_quick_run_on_the_loans(tmp_path, capsys):
         (["--peers", "carla"], "--peers names carla; there are nice"),
     ],
 )
-def test_wrong_arguments_are_refused(arguments, message, capsys):
+def test_invalid_arguments_raise(arguments, message, capsys):
     with pytest.raises(SystemExit):
         quality.main(arguments)
     assert message in capsys.readouterr().err

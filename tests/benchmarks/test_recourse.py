@@ -1,4 +1,4 @@
-"""The benchmark of recourse runs, and writes what it says."""
+"""The benchmark of recourse runs and writes its results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     assert out.read_text().count("| counterfactual |") == 1
 
 
-def test_the_people_of_a_part_keep_their_noise(monkeypatch):
+def test_rows_of_a_subset_keep_their_noise(monkeypatch):
     monkeypatch.setattr(recourse, "N_TRAINING", 100)
     case = recourse.Case.make(recourse.WORLDS["career"], 6).take(4)
     rows = case.world.rows(case.noise).astype(case.people.dtypes)

@@ -1,4 +1,4 @@
-"""The benchmark of scale: it runs, its factuals are other rows of the same table, its exponent is one."""
+"""The benchmark of scale runs, its factuals are new rows, and its exponent is correct."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     assert "| plain | 400 |" in out.with_suffix(".md").read_text()
 
 
-def test_a_scorecard_is_its_logistic_regression():
+def test_scorecard_equals_its_logistic_regression():
     X = mcce.datasets.load_loans(300).X.astype({"employment": "category", "sex": "category"})
     X = X[["age", "sex", "employment", "salary"]]
     levels = make_column_transformer((OneHotEncoder(), ["sex", "employment"]), remainder=StandardScaler())
@@ -44,13 +44,13 @@ def test_a_scorecard_is_its_logistic_regression():
     np.testing.assert_allclose(scale.Scorecard(probability, X)(X), probability(X), rtol=1e-6)
 
 
-def test_many_workers_wait_for_the_one_that_writes():
+def test_many_workers_are_limited_by_the_single_writer():
     found = {"parts": 100, "part_seconds": 20.0, "overhead": 0.5}
     assert [scale.on_workers(found, n) for n in (1, 10, 40, 100)] == [2000.0, 200.0, 50.0, 50.0]
 
 
 @pytest.mark.slow
-def test_a_measurement_is_one_line_of_json(capsys):
+def test_measurement_is_one_line_of_json(capsys):
     assert scale.main(["--measure", json.dumps({"case": "columns", "size": 3, "quick": True})]) == 0
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert found["size"] == 3
@@ -67,11 +67,11 @@ def test_factuals_differ_from_a_denied_row_in_one_mutable_value():
     assert {*many["a"]} == {*X["a"]}
 
 
-def test_the_exponent_of_a_power_is_found():
+def test_exponent_of_a_power_law_is_recovered():
     assert scale.exponent([1, 10, 100], 3 * np.array([1, 10, 100]) ** 1.5) == pytest.approx(1.5)
 
 
-def test_an_unknown_case_is_told(capsys):
+def test_unknown_case_is_reported(capsys):
     with pytest.raises(SystemExit):
         scale.main(["--cases", "colums"])
     assert "--cases names colums; there are plain, sparse, rows, columns, levels" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Scores of the benchmark of samplers: those of a known process, and paired differences by hand."""
+"""Scores of the benchmark of samplers: a known process, and paired differences by hand calculation."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ def process(n, seed):
     return pd.DataFrame({"z": y + rng.normal(size=n), "x": x, "y": y})
 
 
-def test_scores_are_those_of_the_process_in_any_order_of_the_columns():
+def test_scores_match_the_process_for_any_column_order():
     old, new = process(1000, 1), process(1000, 2)
     chain = mcce.ChainModel(sampler="norm", fixed=["x"], visit_sequence=["y", "z"]).fit(old)
     found = held_out_scores(chain, old, new)
@@ -28,7 +28,7 @@ def test_scores_are_those_of_the_process_in_any_order_of_the_columns():
 
 
 @pytest.mark.slow
-def test_a_joint_generator_is_scored_by_its_density():
+def test_joint_generator_is_scored_by_its_density():
     old, new = process(1000, 1), process(1000, 2)
     generator = mcce.generators.AdversarialForest(fixed=["x"], random_state=1).fit(old)
     found = held_out_scores(generator, old, new)
@@ -57,7 +57,7 @@ def test_auto_is_compared_row_by_row_with_cart_and_with_the_best():
     assert "auto: discriminator 0.580 (0.010); cart 0.600 (0.010)" in said
 
 
-def test_without_auto_nothing_is_compared():
+def test_no_comparison_without_auto():
     samplers = [one("cart", [-3.0, -5.0], 0.6), one("ctree", [-2.0, -3.0], 0.62)]
     assert compare_rows(samplers) is None
     assert all("log_rows" not in each for each in samplers)

@@ -1,4 +1,4 @@
-"""The plain method is a fair yardstick, and the benchmark runs."""
+"""The plain method is a fair baseline, and the benchmark runs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_plain_selects_fewest_changes_then_nearest():
 
 
 def test_plain_and_mcce_agree_in_distribution(found_by_plain):
-    """Paired over factuals with their own draws; two-sided z tests at the level 0.001 each, seeds fixed."""
+    """Paired over factuals with individual draws; two-sided z tests at the level 0.001 each, seeds fixed."""
     X, factuals, rows, _ = found_by_plain
     explainer = mcce.MCCE(
         score, decision=DECISION, fixed=FIXED, kinds=dict.fromkeys(CATEGORICAL, "categorical"), random_state=1
@@ -108,7 +108,7 @@ def test_standin_has_the_shape_it_documents(name):
 
 
 @pytest.mark.slow
-def test_codes_and_frames_go_back_and_forth():
+def test_codes_and_frames_round_trip():
     problem = settings.make_problem(
         settings.Setting("t", "t", "german", "mlp", 5, 10, binarised=False, n_train=200), None
     )
@@ -135,14 +135,14 @@ def test_quick_run_on_a_standin(tmp_path, capsys):
     assert result["ratio"] == pytest.approx(result["plain"]["seconds"]["total"] / result["mcce"]["seconds"]["total"])
 
 
-def test_unknown_names_are_refused(capsys):
+def test_unknown_names_raise(capsys):
     with pytest.raises(SystemExit):
         speed.main(["--only", "adlut"])
     assert "there are adult" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_a_failed_worker_is_told(tmp_path):
+def test_failed_worker_is_reported(tmp_path):
     workers = speed.Workers(quick=True, folder=None, cache=tmp_path / "absent")
     result = workers.setting("german")
     assert "exit code 1" in result["failed"]
@@ -170,8 +170,8 @@ def test_quick_run_of_samplers_on_a_standin(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_factuals_are_held_out_of_the_chain_that_explains_them_as_new():
-    """Every factual is one of its kind: seen, its own values come back to it; new, they cannot."""
+def test_new_factuals_are_held_out_of_the_chain():
+    """Every factual is unique: if seen, its own values are drawn; if new, they cannot be."""
     X = pd.DataFrame(
         {"a": np.r_[np.zeros(40), np.arange(1.0, 11.0)], "b": np.r_[np.full(40, 5.0), np.arange(1.0, 11.0)]}
     )
@@ -193,7 +193,7 @@ def test_factuals_are_held_out_of_the_chain_that_explains_them_as_new():
 
 
 def work_here(workers, name, what, limit):
-    """Do in this process what `Workers` starts one for."""
+    """Run in this process what `Workers` starts a process for."""
     cache, rows = (workers.arguments[workers.arguments.index(option) + 1] for option in ("--cache", "--rows"))
     found = {}
     for step in samplers.work(name, what, folder=None, cache=Path(cache), rows=int(rows), quick=workers.quick):
@@ -215,7 +215,7 @@ def test_quick_run_of_visit_sequences(tmp_path, capsys, monkeypatch):
     assert "correlation minus data" in out.with_suffix(".md").read_text()
 
 
-def test_the_finding_on_visit_sequences_says_which_way_it_went():
+def test_finding_on_visit_sequences_states_its_direction():
     def one(name, differences):
         return {
             "name": name,
@@ -232,7 +232,7 @@ def test_the_finding_on_visit_sequences_says_which_way_it_went():
 
 
 @pytest.mark.nightly
-def test_a_sampler_that_fails_or_takes_too_long_is_reported(tmp_path):
+def test_failing_or_slow_sampler_is_reported(tmp_path):
     sizes = {"rows": 100, "quick": True, "folder": None, "cache": tmp_path}
     broken = samplers.Workers(limit=60, **sizes).run("german", "cart")  # nothing was prepared
     assert "exit code 1: FileNotFoundError" in broken["failed"]
@@ -243,13 +243,13 @@ def test_a_sampler_that_fails_or_takes_too_long_is_reported(tmp_path):
     assert "FAILED: took longer than 9 s (step: draw)" in line
 
 
-def test_samplers_of_numbers_leave_the_rest_to_parametric():
+def test_numeric_samplers_leave_other_columns_to_parametric():
     X = pd.DataFrame({"n": [1.0, 2.0], "level": ["a", "b"]})
     assert samplers_worker.chain_samplers("pmm", X) == {"n": "pmm", "*": "parametric"}
     assert samplers_worker.chain_samplers("cart", X) == "cart"
 
 
-def test_samplers_of_some_numbers_or_levels_leave_the_rest_to_parametric():
+def test_samplers_of_some_columns_leave_the_others_to_parametric():
     X = pd.DataFrame({"count": [0.0, 2.0], "amount": [1.5, 2.0], "share": [0.1, 0.2], "level": ["a", "b"]})
     modelled = {"negbin": ["count"], "gamma": ["amount", "share"], "beta": ["share"], "catall": ["level"]}
     for sampler, names in modelled.items():
@@ -257,7 +257,7 @@ def test_samplers_of_some_numbers_or_levels_leave_the_rest_to_parametric():
         assert samplers_worker.chain_samplers(sampler, X) == wanted
 
 
-def test_unknown_samplers_are_refused(capsys):
+def test_unknown_samplers_raise(capsys):
     with pytest.raises(SystemExit):
         samplers.main(["--samplers", "crat"])
     said = capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The benchmark of listed answers: planted errors are listed, few other answers are, and pairs of real rows."""
+"""The benchmark of suspicious answers: planted errors are listed, and few other answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcce.report.rows import held_back
 
 
 @pytest.mark.nightly
-def test_planted_errors_are_listed_and_few_answers_are():
+def test_planted_errors_are_listed_and_few_other_answers():
     question = make_question("loans", 1, 200, None)
     found = question.explainer().explain(question.factuals, sparse=True)
     assert len(found.suspicious()) <= 0.15 * len(found)

@@ -1,4 +1,4 @@
-"""The benchmark of conditionals on the targets that they can model."""
+"""The benchmark of conditionals on the targets that they support."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ import pandas as pd
 from benchmarks.targets import cells, compare
 
 
-def test_a_sampler_is_compared_on_the_targets_that_it_models():
+def test_sampler_is_compared_on_the_targets_it_models():
     """Gamma amounts: the gamma regression models one of two features, and is better there than cart."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=200)

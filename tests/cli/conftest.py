@@ -1,4 +1,4 @@
-"""A folder with the loans and a model, and files of which the values read are known."""
+"""A folder with the loans and a model, and files with known values."""
 
 import joblib
 import numpy as np
@@ -18,14 +18,14 @@ LEVELS = ["sex", "education", "employment", "housing"]
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
-    """Threads cost more than they give on tables this small, and far more on a busy machine."""
+    """Threads are slower on tables this small, in particular on a busy machine."""
     with threadpool_limits(1):
         yield
 
 
 @pytest.fixture(autouse=True, scope="module")
 def quick_models():
-    """The models that the command trains learn these tables in fewer rounds than scikit-learn's 100."""
+    """Train the models of the command in fewer rounds than scikit-learn's 100."""
     with pytest.MonkeyPatch.context() as patch:
         for model in (HistGradientBoostingClassifier, HistGradientBoostingRegressor):
             patch.setattr(model.__init__, "__kwdefaults__", model.__init__.__kwdefaults__ | {"max_iter": 25})
@@ -53,7 +53,7 @@ def folder(tmp_path_factory):
 
 
 class Rule:
-    """Pays back who has 1000 or more."""
+    """Accept rows with 1000 or more."""
 
     classes_ = np.array(["no", "yes"])
 
@@ -67,7 +67,7 @@ class Rule:
 
 @pytest.fixture
 def seen(tmp_path, monkeypatch):
-    """What the model was trained on; empty if nothing was."""
+    """Return the training table of the model; empty if it was not trained."""
     trained = {}
 
     def train(X, y, *_):

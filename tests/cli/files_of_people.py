@@ -1,4 +1,4 @@
-"""One table, written as people write tables, and a rule that remembers what it was trained on."""
+"""One table written in many file formats, and a rule that stores its training table."""
 
 import gzip
 
@@ -84,7 +84,7 @@ def explain(ending, *more, new=None):
 
 
 def raw(edit):
-    """The same file with other bytes."""
+    """The same file in another encoding."""
 
     def put(path, table):
         csv()(path, table)

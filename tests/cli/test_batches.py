@@ -1,4 +1,4 @@
-"""`mcce explain-batches`: a saved explainer, files, a folder; and what goes wrong."""
+"""`mcce explain-batches`: a saved explainer, files, a folder, and errors."""
 
 import joblib
 import pandas as pd
@@ -15,7 +15,7 @@ def saved(tmp_path):
     return str(tmp_path / "explainer.joblib")
 
 
-def test_explains_a_file_and_goes_on(saved, tmp_path, capsys):
+def test_file_is_explained_and_run_is_resumed(saved, tmp_path, capsys):
     ROWS.to_csv(tmp_path / "rows.csv", index=False, na_rep="NA")
     out = tmp_path / "out"
     command = ["explain-batches", "--explainer", saved, "--explain", str(tmp_path / "rows.csv"), "--out", str(out)]
@@ -44,8 +44,8 @@ def test_explains_a_file_and_goes_on(saved, tmp_path, capsys):
 
 @pytest.mark.filterwarnings("ignore:.*a level that is not known")
 @pytest.mark.slow
-def test_bad_rows_are_listed_if_asked(saved, tmp_path, capsys):
-    rows = ROWS.assign(job=ROWS["job"].where(ROWS.index != 7, "astronaut"))  # unexplained, and stops nobody
+def test_bad_rows_are_listed_on_request(saved, tmp_path, capsys):
+    rows = ROWS.assign(job=ROWS["job"].where(ROWS.index != 7, "astronaut"))  # unexplained; other rows are not affected
     rows.assign(income=rows["income"].astype(object).where(ROWS.index != 3, "lots")).to_csv(
         tmp_path / "rows.csv", index=False
     )
@@ -57,7 +57,7 @@ def test_bad_rows_are_listed_if_asked(saved, tmp_path, capsys):
     assert "1 are bad" in capsys.readouterr().err
 
 
-def test_wrong_arguments_are_told(saved, tmp_path, capsys):
+def test_invalid_arguments_are_reported(saved, tmp_path, capsys):
     ROWS.to_csv(tmp_path / "rows.csv", index=False)
     joblib.dump({"no": "explainer"}, tmp_path / "other.joblib")
     (tmp_path / "text.joblib").write_text("text")
@@ -73,7 +73,7 @@ def test_wrong_arguments_are_told(saved, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_an_explainer_without_pickle_takes_its_model(saved, tmp_path, capsys):
+def test_explainer_saved_without_pickle_accepts_a_model(saved, tmp_path, capsys):
     made = explainer()
     made.save(tmp_path / "explainer.mcce")
     joblib.dump(made.model, tmp_path / "model.joblib")
@@ -100,8 +100,8 @@ def test_an_explainer_without_pickle_takes_its_model(saved, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_files_are_read_as_explain_reads_them(saved, tmp_path, capsys):
-    """Semicolons, decimal commas and an Excel sheet give what a plain CSV gives."""
+def test_files_are_read_as_by_explain(saved, tmp_path, capsys):
+    """Semicolons, decimal commas and an Excel sheet give the same result as a plain CSV."""
     numbers = ROWS.select_dtypes("float").columns
     rows = ROWS.fillna(dict.fromkeys(numbers, 1.5)).head(30)
     rows.to_csv(tmp_path / "plain.csv", index=False)
@@ -120,8 +120,8 @@ def test_files_are_read_as_explain_reads_them(saved, tmp_path, capsys):
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:.*a level that is not known")
-def test_letters_are_those_of_the_letters_command(saved, tmp_path, capsys):
-    """Also for somebody with an unknown level; what is about letters is refused without them."""
+def test_letters_equal_those_of_the_letters_command(saved, tmp_path, capsys):
+    """Also for a row with an unknown level; letter options raise without letters."""
     rows = ROWS.fillna(dict.fromkeys(ROWS.select_dtypes("float").columns, 1.5)).head(30)
     rows.loc[4, "job"] = "astronaut"
     rows.to_csv(tmp_path / "rows.csv", index=False, sep=";")

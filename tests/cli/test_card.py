@@ -1,4 +1,4 @@
-"""`mcce card`: a card printed or written."""
+"""`mcce card`: a printed or written card."""
 
 import pandas as pd
 import pytest
@@ -11,7 +11,7 @@ def run(bank, *more):  # noqa: F811
     return main(["card", str(bank / "bank.mcce"), "--model", str(bank / "model.joblib"), *map(str, more)])
 
 
-def test_a_card_is_printed_as_markdown_and_written_as_a_page(bank, tmp_path, capsys):  # noqa: F811
+def test_card_is_printed_as_markdown_and_written_as_a_page(bank, tmp_path, capsys):  # noqa: F811
     assert run(bank) == DONE
     printed = capsys.readouterr().out
     assert printed.startswith("# Explainer card\n\n## Explainer\n")

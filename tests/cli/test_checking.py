@@ -23,7 +23,7 @@ says = "rent <= was(rent)"
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Customers who get a loan if their income exceeds three rents and some savings."""
+    """Accept customers whose income exceeds three rents and some savings."""
     table = customers(400).drop(columns="size")
     table["loan"] = np.where(table["income"] + table["savings"] > 3 * table["rent"], "yes", "no")
     table.drop(columns="who").to_csv(tmp_path / "train.csv", index=False)
@@ -46,7 +46,7 @@ def read_both(folder):
 
 
 @pytest.mark.slow
-def test_rows_obey_the_file_and_what_binds_is_told(files, capsys):
+def test_rows_satisfy_the_file_and_binding_constraints_are_reported(files, capsys):
     assert explain("--out", "free.csv") in (0, 3)
     capsys.readouterr()
     assert explain("--constraints", "rules.toml", "--sparse", "--out", "cf.csv") in (0, 3)
@@ -67,7 +67,7 @@ def test_rows_obey_the_file_and_what_binds_is_told(files, capsys):
 
 
 @pytest.mark.slow
-def test_sparse_changes_less_and_the_floor_is_kept(files):
+def test_sparse_changes_fewer_features_and_respects_the_floor(files):
     assert explain("--out", "plain.csv") in (0, 3)
     assert explain("--sparse", "--floor", "0.3", "--out", "cf.csv") in (0, 3)
     plain, sparse = pd.read_csv("plain.csv"), pd.read_csv("cf.csv")
@@ -77,7 +77,7 @@ def test_sparse_changes_less_and_the_floor_is_kept(files):
 
 
 @pytest.mark.slow
-def test_a_person_is_named_by_digits_and_the_unexplained_say_what_would_help(files):
+def test_numeric_ids_work_and_unexplained_rows_state_what_would_help(files):
     said = {"only": [{"id": 1, "features": ["savings"]}, {"id": 2, "features": []}]}
     (files / "rules.json").write_text(json.dumps(said))
     assert explain("--constraints", "rules.json", "--sparse", "--out", "cf.csv") == 3
@@ -120,7 +120,7 @@ def test_a_person_is_named_by_digits_and_the_unexplained_say_what_would_help(fil
         ),
     ],
 )
-def test_a_bad_file_is_named_with_what_and_where(name, content, message, files, capsys):
+def test_invalid_file_is_named_with_line_and_problem(name, content, message, files, capsys):
     if content is not None:
         (files / name).write_text(content)
     assert explain("--constraints", name) == 2
@@ -139,6 +139,6 @@ def test_a_bad_file_is_named_with_what_and_where(name, content, message, files, 
         (["--constraints", "rules.toml", "--html", "rules.toml"], "is the file of --constraints rules.toml, which is"),
     ],
 )
-def test_options_that_do_not_go_together(arguments, message, files, capsys):
+def test_incompatible_options(arguments, message, files, capsys):
     assert explain(*arguments) == 2
     assert message in " ".join(capsys.readouterr().err.split())

@@ -16,7 +16,7 @@ from mcce.cli.checking import read_class, read_interval
 # ---- the program
 
 
-def test_version_of_the_module_run_as_a_program(capsys, monkeypatch):
+def test_version_with_python_m(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["mcce", "--version"])
     monkeypatch.delitem(sys.modules, "mcce.__main__", raising=False)  # another test may have imported it
     with pytest.raises(SystemExit) as ended:
@@ -24,7 +24,7 @@ def test_version_of_the_module_run_as_a_program(capsys, monkeypatch):
     assert (ended.value.code, capsys.readouterr().out) == (0, f"mcce {mcce.__version__}\n")
 
 
-def test_help_names_the_commands_and_the_danger_of_model_files(capsys):
+def test_help_lists_commands_and_warns_of_model_files(capsys):
     for arguments in (["--help"], ["explain", "--help"]):
         with pytest.raises(SystemExit) as exit:
             main(arguments)
@@ -45,7 +45,7 @@ def test_help_names_the_commands_and_the_danger_of_model_files(capsys):
         (["explain", "--train", "a", "--explain", "b", "--sep", ";;"], "';;' is not a single character"),
     ],
 )
-def test_bad_arguments_exit_with_2(arguments, message, capsys):
+def test_invalid_arguments_exit_with_2(arguments, message, capsys):
     with pytest.raises(SystemExit) as exit:
         main(arguments)
     assert exit.value.code == 2
@@ -57,7 +57,7 @@ class Point:
         self.name, self.value, self.load = name, f"package:{name}", load
 
 
-def test_an_entry_point_adds_a_command(monkeypatch, capsys):
+def test_entry_point_adds_a_command(monkeypatch, capsys):
     def add(commands):
         parser = commands.add_parser("greet", help="say hello")
         parser.add_argument("whom")
@@ -96,7 +96,7 @@ def test_wrong_arguments_are_reported_before_large_imports():
     assert "argument --n-jobs: 'two' is not a whole number" in said.stderr
 
 
-def test_what_is_installed_is_read_at_most_once(monkeypatch):
+def test_installed_packages_are_read_at_most_once(monkeypatch):
     read = []
     distributions = metadata.distributions
     monkeypatch.setattr(metadata, "distributions", lambda **asked: read.append(asked) or distributions(**asked))
@@ -120,12 +120,12 @@ def test_what_is_installed_is_read_at_most_once(monkeypatch):
         ("3", None),
     ],
 )
-def test_intervals_are_told_from_labels(text, expected):
+def test_intervals_are_distinguished_from_labels(text, expected):
     interval = read_interval(text, None)
     assert (None if interval is None else interval.bounds()) == expected
 
 
-def test_a_class_is_found_by_its_spelling_and_keeps_its_type():
+def test_class_is_matched_by_spelling_and_keeps_its_type():
     assert read_class("--decision", "true", np.array([False, True])) is True
     assert read_class("--decision", "1", np.array([0.0, 1.0])) == 1.0
     assert read_class("--decision", "1", np.array(["0", "1"])) == "1"
@@ -133,7 +133,7 @@ def test_a_class_is_found_by_its_spelling_and_keeps_its_type():
         read_class("--decision", "1", None)
 
 
-def test_help_lists_the_samplers_that_are_registered(capsys, monkeypatch):
+def test_help_lists_the_registered_samplers(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")
     with pytest.raises(SystemExit):
         main(["explain", "--help"])

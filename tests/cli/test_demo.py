@@ -1,4 +1,4 @@
-"""`mcce demo`: its story, its files, and where it cannot write."""
+"""`mcce demo`: its text, its files, and folders that cannot be written."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests.plain_words import assert_plain
 
 
 @pytest.mark.slow
-def test_demo_tells_the_story_and_writes_picture_and_page(tmp_path, capsys):
+def test_demo_prints_text_and_writes_picture_and_page(tmp_path, capsys):
     assert main(["demo", "--out", str(tmp_path / "new"), "--factuals", "8"]) == 0
     said = capsys.readouterr().out
     assert max(map(len, said.replace(str(tmp_path), "").splitlines())) <= 90
@@ -36,7 +36,7 @@ def test_demo_tells_the_story_and_writes_picture_and_page(tmp_path, capsys):
     assert_plain(page)
 
 
-def test_demo_says_where_it_cannot_write(tmp_path, capsys):
+def test_demo_reports_an_unwritable_folder(tmp_path, capsys):
     (tmp_path / "file").write_text("")
     assert main(["demo", "--out", str(tmp_path / "file"), "--factuals", "1"]) == 2
     assert f"mcce: error: {tmp_path / 'file'}: File exists" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`mcce disclosure`: the sentences and the table of a saved explainer, and what goes wrong."""
+"""`mcce disclosure`: the sentences and the table of a saved explainer, and errors."""
 
 import joblib
 import pandas as pd
@@ -19,7 +19,7 @@ def command(tmp_path):
     return ["disclosure", f"--explainer={tmp_path / 'explainer.joblib'}", *files]
 
 
-def test_prints_sentences_and_writes_the_table(command, tmp_path, capsys):
+def test_sentences_are_printed_and_the_table_is_written(command, tmp_path, capsys):
     out = tmp_path / "table.csv"
     options = ["--releases=generated", "--n-attacks=20", "--max-factuals=20", "--n-samples=50", f"--out={out}"]
     assert main([*command, *options]) == DONE
@@ -32,7 +32,7 @@ def test_prints_sentences_and_writes_the_table(command, tmp_path, capsys):
     assert "exists; remove it, or name another file" in capsys.readouterr().err
 
 
-def test_wrong_arguments_are_told(command, tmp_path, capsys):
+def test_invalid_arguments_are_reported(command, tmp_path, capsys):
     assert main([*command, "--keys=sax"]) == BAD_INPUT
     assert "keys names 'sax', which is not a column; did you mean 'sex'?" in capsys.readouterr().err
     assert main([*command, "--out=table.txt"]) == BAD_INPUT

@@ -1,4 +1,4 @@
-"""`mcce explain`: what it reads, trains, asks and writes."""
+"""`mcce explain`: input, training, queries and output."""
 
 import io
 
@@ -25,7 +25,7 @@ def test_response_trains_a_model_and_writes_both_files(folder, tmp_path, capsys)
     assert not found["prediction"].any()
 
 
-def test_model_is_asked_with_the_columns_and_dtypes_of_the_file(folder, capsys):
+def test_model_is_queried_with_the_columns_and_dtypes_of_the_file(folder, capsys):
     wanted = ["--model", folder / "model.joblib", "--decision", "[0,0.1)", "--fixed", "age,sex", "--out", "-"]
     assert explain(folder, *wanted, "--n-counterfactuals", "2") == 0
     said = capsys.readouterr()
@@ -39,7 +39,7 @@ def test_model_is_asked_with_the_columns_and_dtypes_of_the_file(folder, capsys):
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_file_for_any_number_of_jobs(folder, capsys):
+def test_same_seed_gives_the_same_file_for_any_number_of_jobs(folder, capsys):
     texts = []
     for jobs in ("1", "2"):
         assert trained(folder, "--out", "-", "--random-state", "5", "--n-jobs", jobs) == 0
@@ -48,13 +48,13 @@ def test_the_same_seed_gives_the_same_file_for_any_number_of_jobs(folder, capsys
 
 
 @pytest.mark.slow
-def test_without_out_a_table_for_people_is_printed(folder, capsys):
+def test_readable_table_is_printed_without_out(folder, capsys):
     assert trained(folder, "--visit-sequence", "correlation") == 0
     assert "Counterfactuals: " in capsys.readouterr().out
 
 
 @pytest.mark.slow
-def test_rules_for_many(folder, capsys):
+def test_group_rules(folder, capsys):
     wanted = ["--model", folder / "model.joblib", "--decision", "[0,0.1)", "--fixed", "age,sex", "--out", "-"]
     assert explain(folder, *wanted, "--rules", "2") == 2
     assert "--rules needs the plausibility floor; add --sparse." in capsys.readouterr().err
@@ -66,7 +66,7 @@ def test_rules_for_many(folder, capsys):
 
 
 @pytest.mark.slow
-def test_regression_wants_an_interval_and_3_says_that_some_rows_have_nothing(folder, tmp_path, capsys):
+def test_regression_requires_an_interval_and_exit_code_3_means_unexplained_rows(folder, tmp_path, capsys):
     wanted = ["--response", "Ozone", "--decision", "(-inf,15]", "--fixed", "Wind"]
     files = {"train": "air.csv", "new": "air.csv"}
     assert explain(folder, *wanted, "--out", tmp_path / "cf.csv.gz", **files) == 3
@@ -77,7 +77,7 @@ def test_regression_wants_an_interval_and_3_says_that_some_rows_have_nothing(fol
     assert (tmp_path / "cf.unexplained.csv").is_file()
 
 
-def test_a_poor_model_is_called_poor(folder, tmp_path, capsys):
+def test_poor_model_is_reported(folder, tmp_path, capsys):
     rng = np.random.default_rng(0)
     noise = pd.DataFrame({"a": rng.normal(size=200), "y": rng.choice(["no", "yes"], 200)})
     noise.to_csv(tmp_path / "noise.csv", index=False)
@@ -121,7 +121,7 @@ def test_parquet_ids_and_a_saved_row_index(folder, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_nothing_to_explain_is_no_failure(folder, tmp_path, capsys):
+def test_nothing_to_explain_exits_with_0(folder, tmp_path, capsys):
     pd.read_csv(folder / "new.csv").head(0).to_csv(tmp_path / "none.csv", index=False)
     html = tmp_path / "r.html"
     assert trained(folder, "--out", "-", "--html", html, new=tmp_path / "none.csv") == 0
@@ -130,7 +130,7 @@ def test_nothing_to_explain_is_no_failure(folder, tmp_path, capsys):
 
 
 @pytest.mark.nightly
-def test_html_is_a_page_with_picture_and_table(folder, tmp_path, capsys):
+def test_html_page_has_picture_and_table(folder, tmp_path, capsys):
     assert trained(folder, "--html", tmp_path / "r.html") == 0
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")

@@ -1,4 +1,4 @@
-"""Files that the command line writes, and those that it must not: inputs, earlier results, halves of files."""
+"""Files that the command line writes, and files that it must not overwrite or leave unfinished."""
 
 import os
 import subprocess
@@ -72,7 +72,7 @@ def test_files_that_must_not_be_written(arguments, message, force, files, capsys
     assert contents(files) == before
 
 
-def test_the_unexplained_rows_of_an_earlier_run_may_be_explained_but_not_overwritten(files, capsys, no_training):
+def test_unexplained_rows_of_an_earlier_run_are_explained_not_overwritten(files, capsys, no_training):
     (files / "new.csv").rename(files / "c.unexplained.csv")
     before = contents(files)
     assert explain("--out", "c.csv", "--force", new="c.unexplained.csv") == 2
@@ -91,7 +91,7 @@ def test_the_unexplained_rows_of_an_earlier_run_may_be_explained_but_not_overwri
     ],
 )
 @pytest.mark.usefixtures("no_pictures")
-def test_a_file_that_exists_is_overwritten_by_force_only(exists, arguments, files, capsys, monkeypatch):
+def test_existing_file_is_overwritten_only_with_force(exists, arguments, files, capsys, monkeypatch):
     (files / exists).write_text("months of work")
     before = contents(files)
     with monkeypatch.context() as patch:
@@ -106,7 +106,7 @@ def test_a_file_that_exists_is_overwritten_by_force_only(exists, arguments, file
 
 
 @pytest.mark.slow
-def test_rows_that_were_unexplained_in_an_earlier_run_do_not_stay(files):
+def test_unexplained_rows_of_an_earlier_run_are_removed(files):
     (files / "c.unexplained.csv").write_text("id,reason\n77,an earlier run\n")
     refused = pd.read_csv("new.csv").query("y == 'no'")
     refused.to_csv("refused.csv", index=False)
@@ -115,7 +115,7 @@ def test_rows_that_were_unexplained_in_an_earlier_run_do_not_stay(files):
 
 
 @pytest.mark.slow
-def test_an_error_while_writing_leaves_the_earlier_result(files, monkeypatch, capsys):
+def test_error_while_writing_keeps_the_earlier_result(files, monkeypatch, capsys):
     assert explain("--out", "c.csv") == 0
     before = contents(files)
 
@@ -129,7 +129,7 @@ def test_an_error_while_writing_leaves_the_earlier_result(files, monkeypatch, ca
     assert contents(files) == before
 
 
-def test_an_interrupt_is_one_line_and_130(files, monkeypatch, capsys):
+def test_interrupt_prints_one_line_and_exits_with_130(files, monkeypatch, capsys):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
@@ -158,7 +158,7 @@ sys.exit(mcce.cli.main(sys.argv[1:]))
 
 
 @pytest.mark.nightly
-def test_ctrl_c_in_a_process_of_its_own(files):
+def test_ctrl_c_in_a_subprocess(files):
     (files / "c.csv").write_text("old")
     arguments = ["explain", "--train", "train.csv", "--explain", "new.csv", *WANTED, "--out", "c.csv", "--force"]
     done = subprocess.run([sys.executable, "-c", INTERRUPTED, *arguments], capture_output=True, text=True, timeout=500)
@@ -178,7 +178,7 @@ def test_standard_output_and_devices_need_no_force(files, capsys):
 
 
 @pytest.mark.slow
-def test_a_spreadsheet_runs_nothing_that_was_written_for_it(files):
+def test_spreadsheet_does_not_execute_written_cells(files):
     table = pd.read_csv("train.csv").assign(b=lambda t: t["b"].map(lambda b: f"=A{b}"))
     table.to_csv("train.csv", index=False)
     table.head(10).to_csv("new.csv", index=False)

@@ -1,4 +1,4 @@
-"""`mcce explain --recourse`, and letters and batches with it: what `MCCE.recourse` says of the same files."""
+"""`mcce explain --recourse`, letters and batches match `MCCE.recourse` for the same files."""
 
 import re
 
@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(folder):
-    """What Python says."""
+    """The result of Python."""
     explainer = mcce.MCCE(
         joblib.load(folder / "model.joblib"), fixed=["age"], graph=GRAPH, sampler="parametric", random_state=1
     ).fit(pd.read_csv(folder / "train.csv"))
@@ -51,7 +51,7 @@ def found(folder):
 
 @pytest.fixture
 def run(folder, tmp_path, monkeypatch, capsys):
-    """Return a function that runs a command on the saved explainer, and returns its exit code and what it says."""
+    """Return a function that runs a command on the saved explainer and returns its exit code and output."""
     monkeypatch.chdir(folder)
 
     def run_command(command, *more):
@@ -64,7 +64,7 @@ def run(folder, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
-def test_the_command_line_says_what_python_says(run, found, tmp_path):
+def test_command_line_equals_python(run, found, tmp_path):
     assert len(found) >= 3
     code, _ = run("explain", *TYPED, "--out", tmp_path / "cf.csv", "--html", tmp_path / "cf.html")
     assert code == (3 if len(found.unexplained) else 0)
@@ -76,7 +76,7 @@ def test_the_command_line_says_what_python_says(run, found, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_job_as_run_repeats_it_and_a_workbook_has_the_consequences(run, found, tmp_path):
+def test_job_as_run_repeats_it_and_workbook_has_the_consequences(run, found, tmp_path):
     run("explain", *TYPED, "--out", tmp_path / "cf.xlsx")
     sheets = pd.read_excel(tmp_path / "cf.xlsx", sheet_name=None)
     assert sheets["consequences"]["low"].tolist() == pytest.approx(found.consequences["low"].tolist())
@@ -87,7 +87,7 @@ def test_the_job_as_run_repeats_it_and_a_workbook_has_the_consequences(run, foun
 
 
 @pytest.mark.slow
-def test_letters_are_those_of_recourse(run, found, tmp_path):
+def test_letters_match_recourse(run, found, tmp_path):
     run("letters", *TYPED, "--letters", tmp_path / "letters", "--all")
     pages = sorted(path.name for path in (tmp_path / "letters").glob("*.html"))
     assert len(pages) == len(mcce.report.letters(found, all=True))
@@ -95,7 +95,7 @@ def test_letters_are_those_of_recourse(run, found, tmp_path):
 
 
 @pytest.mark.slow
-def test_batches_are_those_of_recourse(run, found, tmp_path):
+def test_batches_match_recourse(run, found, tmp_path):
     run("explain-batches", *TYPED, "--out", tmp_path / "out", "--batch-size", "3")
     rows = pd.read_parquet(tmp_path / "out" / "counterfactuals")
     expected = mcce.report.answers(found).drop(columns="id")
@@ -116,14 +116,14 @@ def refused(said, message):
         ("--assurance 0.8", "--assurance goes with --recourse; add it, or leave --assurance out"),
     ],
 )
-def test_options_of_the_other_search_are_refused(options, message, capsys):
+def test_options_of_the_other_search_raise(options, message, capsys):
     for command, *more in (["explain"], ["letters", "--letters", "out"], ["explain-batches", "--out", "out"]):
         code = main([command, "bank.mcce", "people.csv", *more, *options.split()])
         assert refused((code, capsys.readouterr().err), message)
 
 
 @pytest.mark.slow
-def test_options_are_named_as_they_are_typed(run):
+def test_messages_name_options_as_typed(run):
     assert refused(run("explain", "--recourse", "--actions", "age"), "--actions names 'age', which is fixed")
     time = ("--actions", "education", "--takes", "education=soon")
     assert refused(run("explain", "--recourse", *time), "--takes of 'education' is 'soon'; give a time as '2 years'")
@@ -131,7 +131,7 @@ def test_options_are_named_as_they_are_typed(run):
 
 
 @pytest.mark.slow
-def test_an_explainer_without_a_graph_is_refused(folder, monkeypatch, capsys):
+def test_explainer_without_a_graph_raises(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     files = ["--train", "train.csv", "--explain", "people.csv", "--model", "model.joblib"]
     assert main(["explain", *files, "--recourse", "--sampler", "parametric"]) == 2

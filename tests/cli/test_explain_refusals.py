@@ -1,4 +1,4 @@
-"""`mcce explain`: what it refuses, in one line and with exit code 2."""
+"""`mcce explain`: invalid input gives one line and exit code 2."""
 
 import re
 
@@ -68,7 +68,7 @@ MODEL = "model.joblib"
         (["--model", __file__], "cannot be loaded .* written by joblib.dump"),
     ],
 )
-def test_bad_values_are_one_line_and_exit_code_2(arguments, message, folder, capsys):
+def test_invalid_values_give_one_line_and_exit_code_2(arguments, message, folder, capsys):
     arguments = [folder / a if a == MODEL else a for a in arguments]
     assert explain(folder, *arguments) == 2
     errors = [line for line in capsys.readouterr().err.splitlines() if "error:" in line]
@@ -77,7 +77,7 @@ def test_bad_values_are_one_line_and_exit_code_2(arguments, message, folder, cap
     assert re.search(message, errors[0]), errors[0]
 
 
-def test_an_interval_says_whose_score_it_is():
+def test_interval_message_names_the_score():
     assert read_decision("0.5,1", None, [0, 1]) == read_interval("0.5,1", None)
     assert read_decision("0.5,1", "good", ["bad", "good"]).of == "good"
     for classes, listed in ((["bad", "good"], "'bad', 'good'"), ([0, 1, 2], "'0', '1', '2'")):
@@ -124,14 +124,14 @@ def test_bad_training_files(content, message, folder, tmp_path, capsys):
     assert str(tmp_path / "bad.csv") in said or "training needs" in said
 
 
-def test_a_separator_that_is_given_is_believed(tmp_path, capsys):
+def test_given_separator_is_used(tmp_path, capsys):
     path = tmp_path / "t.csv"
     path.write_text("a;b;default\n1;2;3\n")
     assert explain(tmp_path, "--response", "default", "--decision", "3", "--sep", ",", train=path, new=path) == 2
     assert "has one column, 'a;b;default'; is it separated by --sep ';'" in capsys.readouterr().err
 
 
-def test_a_response_of_one_number_cannot_be_trained_on(tmp_path, capsys):
+def test_constant_numeric_response_raises(tmp_path, capsys):
     path = tmp_path / "one.csv"
     path.write_text("a,default\n1,7\n2,7\n")
     assert explain(tmp_path, "--response", "default", "--decision", "0,8", train=path, new=path) == 2
@@ -158,21 +158,21 @@ def test_model_features_must_be_in_the_training_file(folder, tmp_path, capsys):
     assert "model.joblib 'savings' is not a column of" in capsys.readouterr().err
 
 
-def test_a_number_as_response_refuses_a_label(folder, capsys):
+def test_numeric_response_rejects_a_label(folder, capsys):
     files = {"train": "air.csv", "new": "air.csv"}
     assert explain(folder, "--response", "Ozone", "--decision", "15", **files) == 2
     assert "--response Ozone is a number (" in (said := capsys.readouterr().err)
     assert "if its values are classes, add --kinds Ozone=categorical" in said
 
 
-def test_a_response_that_our_own_model_cannot_take(tmp_path, capsys):
+def test_response_unsupported_by_the_built_in_model(tmp_path, capsys):
     pd.DataFrame({"x": range(40), "y": [1.0, 2.0, 3.0, np.inf] * 10}).to_csv(tmp_path / "t.csv", index=False)
     files = {"train": "t.csv", "new": "t.csv"}
     assert explain(tmp_path, "--response", "y", "--decision", "0,2", **files) == 2
     assert "no model can be trained on" in capsys.readouterr().err
 
 
-def test_too_many_levels_for_our_own_model(tmp_path, capsys):
+def test_too_many_levels_for_the_built_in_model(tmp_path, capsys):
     table = pd.DataFrame({"name": [f"n{i}" for i in range(300)], "y": ["a", "b"] * 150})
     table.to_csv(tmp_path / "t.csv", index=False)
     assert explain(tmp_path, "--response", "y", "--decision", "a", train="t.csv", new="t.csv") == 2
@@ -182,7 +182,7 @@ def test_too_many_levels_for_our_own_model(tmp_path, capsys):
 
 @pytest.mark.parametrize("option", ["train", "explain", "model", "constraints", "out", "html", "letters"])
 @pytest.mark.parametrize(("name", "why"), [("", "it is empty"), ("a\0b", "it holds a NUL character")])
-def test_what_is_no_name_of_a_file(option, name, why, folder, capsys):
+def test_invalid_file_names(option, name, why, folder, capsys):
     with pytest.raises(SystemExit, match="2"):
         explain(folder, f"--{option}", name)
     said = f"mcce explain: error: argument --{option}: {name!r} is not a valid file name: {why}; give another name"
@@ -193,7 +193,7 @@ def test_what_is_no_name_of_a_file(option, name, why, folder, capsys):
     "command", [["inspect"], ["explain-batches", "--explain", "x.csv", "--out"], ["demo", "--out"]]
 )
 @pytest.mark.parametrize(("name", "why"), [("", "it is empty"), ("a\0b", "it holds a NUL character")])
-def test_what_is_no_name_for_the_other_commands(command, name, why, capsys):
+def test_invalid_file_names_of_other_commands(command, name, why, capsys):
     with pytest.raises(SystemExit, match="2"):
         main([*command, name])
     assert f"{name!r} is not a valid file name: {why}" in capsys.readouterr().err
@@ -209,7 +209,7 @@ def test_numbers_of_thousands_of_digits(option, folder, capsys):
 
 
 @pytest.mark.parametrize("given", [("--language", "nb"), ("--all",), ("--reasons",)], ids=lambda given: given[0])
-def test_options_of_letters_need_letters(folder, capsys, given):
+def test_letter_options_require_letters(folder, capsys, given):
     assert explain(folder, "--model", folder / "model.joblib", "--decision", "[0,0.1)", "--out", "-", *given) == 2
     wrong = f"{given[0]} goes with --letters; add --letters FOLDER, or leave {given[0]} out."
     assert wrong in capsys.readouterr().err

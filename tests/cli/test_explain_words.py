@@ -1,4 +1,4 @@
-"""Words for people from the command line: labels, units, formats, letters."""
+"""Texts from the command line: labels, units, formats, letters."""
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_letters_are_in_the_words_of_the_job(folder, capsys):
+def test_letters_use_the_labels_of_the_job(folder, capsys):
     assert main(["explain", "--config", "job.toml"]) == 0
     pages = sorted((folder / "letters").iterdir())
     assert len(pages) == 3
@@ -55,7 +55,7 @@ def test_letters_are_in_the_words_of_the_job(folder, capsys):
 
 
 @pytest.mark.slow
-def test_letters_have_reasons_in_the_words_of_the_job(folder, capsys):
+def test_letters_state_reasons_with_the_labels_of_the_job(folder, capsys):
     own = '\n[reasons]\nincome = {code = "R1", text = "Income is too low"}\n'
     (folder / "job.toml").write_text(CONFIG + own)
     assert main(["explain", "--config", "job.toml", "--out", "out.csv"]) == 0
@@ -71,13 +71,13 @@ def test_letters_have_reasons_in_the_words_of_the_job(folder, capsys):
 
 
 @pytest.mark.slow
-def test_samplers_may_be_chosen_by_evidence(folder):
+def test_samplers_may_be_auto(folder):
     assert main(["explain", "--config", "job.toml", "--sampler", "auto", "--letters", "more"]) == 0
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("always::mcce.exceptions.AdviceWarning")
-def test_no_letter_is_written_for_an_example_that_somebody_should_read_before(folder, capsys):
+def test_no_letter_is_written_for_a_suspicious_example(folder, capsys):
     table = pd.read_csv(folder / "train.csv").assign(
         previous_default=lambda t: (t["income"] < 5000).map({True: 1, False: 0})
     )

@@ -1,4 +1,4 @@
-"""`mcce explore`: the people of a file, read as the explainer knows their columns."""
+"""`mcce explore`: the rows of a file are read with the kinds of the explainer."""
 
 import joblib
 import pandas as pd
@@ -12,7 +12,7 @@ COLUMNS = ["age", "salary", "savings", "sex", "defaulted_last_year"]
 
 
 class Paid:
-    """Who has savings pays back."""
+    """Accept rows with savings."""
 
     def predict(self, X):
         return (X["savings"] + X["salary"] > 60_000).to_numpy()
@@ -30,7 +30,7 @@ def saved(tmp_path_factory):
 
 @pytest.fixture
 def opened(monkeypatch):
-    """Sessions that would have been served."""
+    """Record the sessions that would be served."""
     served = []
 
     def serve(session, port, tell):
@@ -47,7 +47,7 @@ def explore(folder, *more, people="people.csv"):
     return main(["explore", *map(str, files), *map(str, more)])
 
 
-def test_people_are_read_as_the_explainer_knows_them(saved, opened, capsys):
+def test_factuals_are_read_with_the_kinds_of_the_explainer(saved, opened, capsys):
     folder, X = saved
     written = X.head(30).assign(name=[f"n{i}" for i in range(30)], since=X["since"].head(30).dt.strftime("%d.%m.%Y"))
     written = written.assign(salary=[f"{x:,.2f}".translate(str.maketrans(",.", ".,")) for x in written["salary"]])
@@ -73,7 +73,7 @@ def test_people_are_read_as_the_explainer_knows_them(saved, opened, capsys):
         (lambda X: X.head(0), "no rows"),
     ],
 )
-def test_what_is_wrong_is_said(saved, opened, capsys, change, words):
+def test_invalid_arguments_are_reported(saved, opened, capsys, change, words):
     folder, X = saved
     change(X.head(5)).to_csv(folder / "wrong.csv", index=False)
     assert explore(folder, people="wrong.csv") == 2

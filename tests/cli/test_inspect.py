@@ -16,7 +16,7 @@ def inspected(capsys, *arguments):
     return capsys.readouterr().out
 
 
-def test_a_chain(tmp_path, capsys):
+def test_chain_file(tmp_path, capsys):
     good.chain("cart", decision=True).save(tmp_path / "chain.mcce")
     text = inspected(capsys, tmp_path / "chain.mcce")
     for said in (
@@ -36,7 +36,7 @@ def test_a_chain(tmp_path, capsys):
 
 
 @pytest.mark.nightly
-def test_what_each_sampler_holds(tmp_path, capsys):
+def test_contents_by_sampler(tmp_path, capsys):
     X = good.table()
     for name in good.CHAINS:
         good.chain(name).save(tmp_path / "chain.mcce")
@@ -48,7 +48,7 @@ def test_what_each_sampler_holds(tmp_path, capsys):
             assert held == {str(f): f"{X[f].notna().sum()} training values of it" for f in X.columns if f != "sex"}
 
 
-def test_an_explainer(tmp_path, capsys):
+def test_explainer_file(tmp_path, capsys):
     good.explainer().save(tmp_path / "explainer.mcce")
     text = inspected(capsys, tmp_path / "explainer.mcce")
     for said in (
@@ -62,7 +62,7 @@ def test_an_explainer(tmp_path, capsys):
         assert said in text
 
 
-def test_without_donors(tmp_path, capsys):
+def test_file_without_donors(tmp_path, capsys):
     sampler = {"paid": "logreg", 7: "polr", "job": "polyreg", "*": "norm"}
     made = mcce.MCCE(good.accepted, sampler=sampler, fixed=["sex"], random_state=1).fit(good.table(missing=False))
     made.save(tmp_path / "bare.mcce", donors="none")
@@ -72,7 +72,7 @@ def test_without_donors(tmp_path, capsys):
     assert "training values of it" not in text
 
 
-def test_a_result(tmp_path, capsys):
+def test_result_file(tmp_path, capsys):
     good.counterfactuals().save(tmp_path / "found.mcce")
     told = json.loads(inspected(capsys, tmp_path / "found.mcce", "--json"))
     assert told["kind"] == "Counterfactuals"
@@ -80,7 +80,7 @@ def test_a_result(tmp_path, capsys):
     assert {column["name"] for column in told["columns"]} == {*map(str, good.table().columns)}
 
 
-def test_a_terminal_is_not_obeyed(tmp_path, capsys):
+def test_terminal_escape_sequences_are_not_printed(tmp_path, capsys):
     X = pd.DataFrame({"\x1b[2Jx": ["\x1b]0;title\x07", "b"] * 10, "y\u202e": range(20)})
     mcce.ChainModel(random_state=1).fit(X).save(tmp_path / "chain.mcce")
     text = inspected(capsys, tmp_path / "chain.mcce")
@@ -89,7 +89,7 @@ def test_a_terminal_is_not_obeyed(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x05\x06" + b"\0" * 18])
-def test_what_is_no_file_of_ours(data, tmp_path, capsys):
+def test_invalid_files(data, tmp_path, capsys):
     (tmp_path / "x.mcce").write_bytes(data)
     assert main(["inspect", str(tmp_path / "x.mcce")]) == BAD_INPUT
     assert "error: 'x.mcce' cannot be loaded: it is not a file of mcce" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Models from files: joblib's, which run code, and those that do not."""
+"""Models from files: joblib, which executes code, and formats that do not."""
 
 import sys
 
@@ -17,7 +17,7 @@ GET_SKOPS = "pip install 'mcce[skops]'"
 
 
 class Own(DecisionTreeClassifier):
-    """A type that skops does not know."""
+    """A type unknown to skops."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def fitted(table):
 
 
 def onnx_of(model, path, *, named=False, scores="map", labels=("no", "yes")):
-    """Write a logistic regression as ONNX by hand: the truth is scikit-learn's own answer."""
+    """Write a logistic regression as ONNX by hand; the truth is scikit-learn's answer."""
     pytest.importorskip("onnxruntime", reason=GET_ONNX)
     onnx = pytest.importorskip("onnx", reason=GET_ONNX)
     helper, kinds = onnx.helper, onnx.TensorProto
@@ -77,14 +77,14 @@ def onnx_of(model, path, *, named=False, scores="map", labels=("no", "yes")):
     onnx.save(made, path)
 
 
-def test_joblib_runs_code_and_that_is_said(table, capsys):
+def test_joblib_executes_code_and_warns(table, capsys):
     joblib.dump(fitted(table), "m.joblib")
     assert explain("m.joblib", "--decision", "yes", "--out", "-") == 0
     said = capsys.readouterr().err
     assert "opening --model m.joblib runs the code that it holds; .skops and .onnx files run none" in said
 
 
-def test_all_features_that_a_file_lacks_are_named(table, capsys):
+def test_all_features_missing_from_a_file_are_named(table, capsys):
     joblib.dump(fitted(table), "m.joblib")
     table.drop(columns=["rent", "age"]).to_csv("train.csv", index=False)
     assert explain("m.joblib", "--decision", "yes") == 2
@@ -95,7 +95,7 @@ def test_all_features_that_a_file_lacks_are_named(table, capsys):
 
 
 @pytest.mark.slow
-def test_skops_makes_trusted_types_only(table, capsys):
+def test_skops_loads_only_trusted_types(table, capsys):
     io = pytest.importorskip("skops.io", reason=GET_SKOPS)
     io.dump(fitted(table), "m.skops")
     assert explain("m.skops", "--decision", "yes", "--out", "-") == 0
@@ -115,7 +115,7 @@ def test_skops_makes_trusted_types_only(table, capsys):
 
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("scores", ["map", "matrix"])
-def test_onnx_gives_the_answers_of_the_model_it_was_made_from(named, scores, table, capsys):
+def test_onnx_answers_match_the_original_model(named, scores, table, capsys):
     model = fitted(table)
     onnx_of(model, "m.onnx", named=named, scores=scores)
     if named:  # by name, not by place
@@ -159,7 +159,7 @@ def test_onnx_regression(table, capsys):
         (lambda t: t, ["--trusted", "a.B"], "--trusted goes with a model saved by skops, but --model is m.onnx"),
     ],
 )
-def test_tables_that_an_onnx_file_cannot_take(change, options, message, table, capsys):
+def test_tables_unsupported_by_an_onnx_file(change, options, message, table, capsys):
     onnx_of(fitted(table), "m.onnx")
     for name in ("train.csv", "new.csv"):
         change(pd.read_csv(name)).to_csv(name, index=False)
@@ -167,7 +167,7 @@ def test_tables_that_an_onnx_file_cannot_take(change, options, message, table, c
     assert message in capsys.readouterr().err
 
 
-def test_classes_that_an_onnx_file_does_not_tell(table, capsys):
+def test_onnx_file_without_class_labels(table, capsys):
     onnx_of(fitted(table), "m.onnx", scores="matrix")
     table[table["income"] > table["rent"] + 20].to_csv("train.csv", index=False)
     assert explain("m.onnx", "--decision", "yes") == 2
@@ -177,7 +177,7 @@ def test_classes_that_an_onnx_file_does_not_tell(table, capsys):
 
 
 @pytest.mark.parametrize("name", ["m.onnx", "m.skops"])
-def test_a_file_that_is_none(name, table, tmp_path, capsys):
+def test_invalid_model_file(name, table, tmp_path, capsys):
     pytest.importorskip({"m.onnx": "onnxruntime", "m.skops": "skops"}[name], reason="; ".join([GET_ONNX, GET_SKOPS]))
     (tmp_path / name).write_bytes(b"no model")
     assert explain(name, "--decision", "yes") == 2
@@ -185,7 +185,7 @@ def test_a_file_that_is_none(name, table, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("name", "package"), [("m.onnx", "onnxruntime"), ("m.skops", "skops")])
-def test_a_package_that_is_not_there(name, package, table, tmp_path, monkeypatch, capsys):
+def test_missing_package(name, package, table, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, package, None)
     (tmp_path / name).write_bytes(b"")
     assert explain(name, "--decision", "yes") == 2

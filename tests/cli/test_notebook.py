@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "vignettes" / "getting-started.md"
 
 @pytest.fixture
 def started(monkeypatch):
-    """Programs that the command would start instead of itself."""
+    """Record the programs that the command would start."""
     programs = []
     monkeypatch.setattr(os, "execv", lambda program, arguments: programs.append(arguments))
     return programs
@@ -25,7 +25,7 @@ def installed(monkeypatch, *names):
 
 
 @pytest.mark.skipif(not PAGE.exists(), reason="needs the pages of a checkout")
-def test_the_notebook_has_the_code_and_the_text_of_the_page(tmp_path, capsys, monkeypatch, started):
+def test_notebook_has_the_code_and_the_text_of_the_page(tmp_path, capsys, monkeypatch, started):
     installed(monkeypatch)
     path = tmp_path / "new.ipynb"
     assert main(["notebook", "--out", str(path)]) == 0
@@ -46,7 +46,7 @@ def test_the_notebook_has_the_code_and_the_text_of_the_page(tmp_path, capsys, mo
 @pytest.mark.parametrize(
     ("names", "application"), [(["jupyterlab", "notebook"], "jupyterlab"), (["notebook"], "notebook")]
 )
-def test_the_notebook_is_opened_by_jupyter_of_the_same_python(tmp_path, monkeypatch, started, names, application):
+def test_notebook_is_opened_by_jupyter_of_the_same_python(tmp_path, monkeypatch, started, names, application):
     installed(monkeypatch, *names)
     path = str(tmp_path / "new.ipynb")
     assert main(["notebook", "--out", path]) == 0
@@ -55,7 +55,7 @@ def test_the_notebook_is_opened_by_jupyter_of_the_same_python(tmp_path, monkeypa
     assert len(started) == 1
 
 
-def test_a_notebook_that_exists_is_kept(tmp_path, capsys, started):
+def test_existing_notebook_is_kept(tmp_path, capsys, started):
     path = tmp_path / "mine.ipynb"
     path.write_text("my own")
     assert main(["notebook", "--out", str(path)]) == 2
@@ -65,7 +65,7 @@ def test_a_notebook_that_exists_is_kept(tmp_path, capsys, started):
 
 
 @pytest.mark.nightly
-def test_the_notebook_runs_in_a_kernel(tmp_path):
+def test_notebook_runs_in_a_kernel(tmp_path):
     why = "needs a kernel: pip install nbclient ipykernel"
     nbformat, nbclient = (pytest.importorskip(name, reason=why) for name in ("nbformat", "nbclient"))
     pytest.importorskip("ipykernel", reason=why)

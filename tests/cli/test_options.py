@@ -1,4 +1,4 @@
-"""One TOML file holds any of the options; the job as run repeats the run to the byte."""
+"""A TOML job holds any of the options; the job as run repeats the run byte for byte."""
 
 import argparse
 import re
@@ -50,7 +50,7 @@ says = "rent <= was(rent)"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with data in another one, and a job."""
+    """A folder with data in a subfolder, and a job."""
     table = customers(150).drop(columns="savings")
     table["loan"] = np.where(table["income"] > 3 * table["rent"], "yes", "no")
     (tmp_path / "data").mkdir()
@@ -72,7 +72,7 @@ def no_training(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
-def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys):
+def test_job_as_run_repeats_the_run_byte_for_byte(folder, monkeypatch, capsys):
     (folder / "results").mkdir()
     given = ["--config", "my.toml", "--out", "results/cf.csv", "--html", "results/cf.html", "--random-state", "7"]
     assert main(["explain", *given]) in (0, 3)
@@ -99,20 +99,20 @@ def test_the_job_as_run_repeats_the_run_to_the_byte(folder, monkeypatch, capsys)
     assert contents(folder / "results") == first
 
 
-def test_a_job_is_not_written_over_by_another_one(folder, no_training, capsys):
+def test_job_is_not_overwritten_by_another_one(folder, no_training, capsys):
     (folder / "cf.job.toml").write_text(CONFIG)
     assert main(["explain", "--config", "cf.job.toml", "--random-state", "2", "--force"]) == 2
     assert "would be overwritten by this job, which has other options; give another --out" in capsys.readouterr().err
     assert (folder / "cf.job.toml").read_text() == CONFIG
 
 
-def test_an_existing_job_needs_force(folder, no_training, capsys):
+def test_existing_job_requires_force(folder, no_training, capsys):
     (folder / "cf.job.toml").write_text("mine")
     assert main(["explain", "--config", "my.toml"]) == 2
     assert "the job as run, cf.job.toml: the file exists" in capsys.readouterr().err
 
 
-def test_the_command_line_wins(folder, monkeypatch, capsys):
+def test_command_line_overrides_the_job(folder, monkeypatch, capsys):
     seen = {}
 
     def stop(X, y, arguments, *_):
@@ -148,14 +148,14 @@ def test_the_command_line_wins(folder, monkeypatch, capsys):
         (('"small", "medium"', '"small"'), "holds 'medium' on line .*, which --ordered size=small<large does not name"),
     ],
 )
-def test_a_bad_job_is_refused_before_anything_is_trained(change, message, folder, no_training, capsys):
+def test_invalid_job_raises_before_training(change, message, folder, no_training, capsys):
     assert change[0] in CONFIG
     (folder / "my.toml").write_text(CONFIG.replace(*change))
     assert main(["explain", "--config", "my.toml"]) == 2
     assert re.search(message, " ".join(capsys.readouterr().err.split()))
 
 
-def test_a_job_without_training_rows(folder, capsys):
+def test_job_without_training_rows(folder, capsys):
     (folder / "my.toml").write_text(CONFIG.replace('train = "data/train.csv"', ""))
     with pytest.raises(SystemExit) as exit:
         main(["explain", "--config", "my.toml"])
@@ -179,13 +179,13 @@ def test_a_job_without_training_rows(folder, capsys):
         (["--out", "cf.ods"], "--out cf.ods: results are written as .csv, .csv.gz, .xlsx or .parquet"),
     ],
 )
-def test_options_on_files_are_checked_before_anything_is_trained(options, message, folder, no_training, capsys):
+def test_file_options_are_checked_before_training(options, message, folder, no_training, capsys):
     assert main(["explain", "--config", "my.toml", *options]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
 
 
 class Affordable:
-    """Accept whose income is more than three rents."""
+    """Accept rows whose income exceeds three rents."""
 
     classes_ = np.array(["no", "yes"])
 
@@ -229,7 +229,7 @@ def test_errors_of_fit_and_explain_name_the_options(options, message, folder, mo
 
 
 @pytest.mark.parametrize("name", ["seed", "jobs", "wanted", "categorical", "numeric", "dates"])
-def test_an_option_that_python_does_not_have_is_refused(name, folder, capsys):
+def test_option_unknown_to_python_raises(name, folder, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["explain", "--config", "my.toml", f"--{name}", "1"])
     assert f"unrecognized arguments: --{name}" in capsys.readouterr().err
@@ -246,7 +246,7 @@ def test_an_option_that_python_does_not_have_is_refused(name, folder, capsys):
         *nightly_rows(("~ job.__class__", "uses 'job.__class__', which is not among its predictors")),
     ],
 )
-def test_formulas_of_a_job_are_checked_before_anything_is_computed(formula, message, folder, capsys):
+def test_formulas_of_a_job_are_checked_before_evaluation(formula, message, folder, capsys):
     (folder / "my.toml").write_text(f'sampler = {{ income = "norm({formula})", "*" = "cart" }}\n{CONFIG}')
     assert main(["explain", "--config", "my.toml"]) == (2 if message else 0)
     assert message in " ".join(capsys.readouterr().err.split())
@@ -276,20 +276,20 @@ def test_commas_and_equals_signs_of_a_formula_do_not_separate_samplers(given, re
         ("income=norm(~ bs(rent, 4)),cart", r"is not A=NAME,\*=NAME"),
     ],
 )
-def test_samplers_that_cannot_be_read(given, message):
+def test_unreadable_samplers(given, message):
     with pytest.raises(argparse.ArgumentTypeError, match=message):
         samplers(given)
 
 
 @pytest.mark.slow
-def test_a_formula_with_a_comma_stands_beside_another_sampler(folder, capsys):
+def test_formula_with_a_comma_beside_another_sampler(folder, capsys):
     sampler = "size=cart,income=norm(~ bs(rent, 4)),*=cart"
     visited = ["--visit-sequence", "rent,size,income"]
     assert main(["explain", "--config", "my.toml", "--sampler", sampler, *visited]) in (0, 3)
 
 
 @pytest.mark.slow
-def test_further_options_reach_the_method(folder, capsys):
+def test_further_options_are_passed_to_the_method(folder, capsys):
     asked = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--decision", "yes"]
     asked += ["--id", "who", "--n-samples", "200", "--out", "cf.csv"]
     more = ["--n-counterfactuals", "3", "--diverse", "--max-changes", "2", "--exclude-training"]
@@ -303,7 +303,7 @@ def test_further_options_reach_the_method(folder, capsys):
     assert not len(found.merge(train, on=list(train)))
 
 
-def test_the_job_that_is_documented_is_one(tmp_path):
+def test_documented_job_is_valid(tmp_path):
     page = (Path(__file__).parents[2] / "vignettes" / "getting-started.md").read_text(encoding="utf-8")
     (tmp_path / "job.toml").write_text(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
     found = read_config(str(tmp_path / "job.toml"))
@@ -312,7 +312,7 @@ def test_the_job_that_is_documented_is_one(tmp_path):
     assert found["constraints"]["allow"] == [{"feature": "salary", "direction": "increase"}]
 
 
-def test_what_is_written_is_read_back_alike(tmp_path):
+def test_written_jobs_round_trip(tmp_path):
     values = {
         "train": "a b.csv",
         "explain": 'q"uote\\back.csv',
@@ -374,7 +374,7 @@ def test_what_is_written_is_read_back_alike(tmp_path):
     ids=lambda text: text[:12],
 )
 @pytest.mark.usefixtures("no_training")
-def test_a_job_beyond_all_use_is_refused_in_one_line(folder, capsys, text, message):
+def test_excessively_nested_job_raises_in_one_line(folder, capsys, text, message):
     (folder / "my.toml").write_text(text)
     assert main(["explain", "--config", "my.toml"]) == 2
     said = capsys.readouterr().err.splitlines()
@@ -411,7 +411,7 @@ def test_derived_columns_are_computed(folder, capsys):
     assert "not a column with its formula, as in dti=" in capsys.readouterr().err
 
 
-def test_constraints_on_derived_columns_are_checked_before_a_model_is_trained(folder, capsys, monkeypatch):
+def test_constraints_on_derived_columns_are_checked_before_training(folder, capsys, monkeypatch):
     for name in ("train", "new"):
         table = pd.read_csv(f"data/{name}.csv")
         table["share"] = (100 * table["rent"] / table["income"]).round()

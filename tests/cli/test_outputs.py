@@ -1,4 +1,4 @@
-"""Files of results: missing cells of every kind, formulas, and what is read back."""
+"""Result files: missing cells of every kind, formulas, and round trips."""
 
 import io
 from functools import cache
@@ -105,7 +105,7 @@ def test_explain_batches_writes_missing_cells_of_every_kind(out):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
-def test_a_result_writes_missing_cells_of_every_kind(explainer, tmp_path):
+def test_result_writes_missing_cells_of_every_kind(explainer, tmp_path):
     found = explainer.explain(holed_table().head(8), n_samples=50, sparse=True)
     check_holes(pd.read_csv(io.StringIO(found.to_csv()), dtype=str, keep_default_na=False))
     found.to_frame().to_parquet(tmp_path / "found.parquet", index=False)
@@ -117,7 +117,7 @@ def test_a_result_writes_missing_cells_of_every_kind(explainer, tmp_path):
     pd.testing.assert_frame_equal(mcce.Counterfactuals.load(tmp_path / "found.mcce").frame, found.frame)
 
 
-def test_a_workbook_takes_every_missing_cell(tmp_path):
+def test_workbook_accepts_every_missing_cell(tmp_path):
     missing = [None, np.nan, pd.NA, pd.NaT, np.datetime64("NaT")]
     texts = [
         pd.Series(["a", None, "b" * 30], dtype=d) for d in ("string[python]", "string[pyarrow]", ARROW, "category")
@@ -138,7 +138,7 @@ LEVELS = ["=1+1", "+cmd|' /C calc'!A0", "'=quoted", "clerk"]
 
 
 class Shop:
-    """Says yes to a cost of 1000 or more."""
+    """Accept a cost of 1000 or more."""
 
     def predict(self, X):
         return np.where(X[COST].to_numpy(float) >= 1000, "yes", "no")
@@ -159,7 +159,7 @@ def shop_explainer(dtype):
 
 @pytest.fixture(params=[object, *nightly(ARROW)], ids=str)
 def shop(request, tmp_path, monkeypatch):
-    """A saved explainer of formulas, and eight people as Parquet and as a CSV that is written as it is."""
+    """A saved explainer of formulas, and eight rows as Parquet and as an unescaped CSV."""
     monkeypatch.chdir(tmp_path)
     joblib.dump(shop_explainer(request.param), "shop.joblib")
     people = (
@@ -186,7 +186,7 @@ def texts_of(path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize(("people", "out"), [("people.parquet", "safe.csv"), ("people.csv", "safe.csv.gz")])
-def test_csv_files_hold_no_formulas_unless_asked(people, out):
+def test_csv_files_hold_no_formulas_by_default(people, out):
     assert run("explain", people, "--out", out) == DONE
     assert run("explain", people, "--out", "plain.csv", "--no-spreadsheet-safe") == DONE
     assert run_batches(people, f"batches-{out}") == DONE
@@ -202,7 +202,7 @@ def test_csv_files_hold_no_formulas_unless_asked(people, out):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("shop")
-def test_unexplained_rows_and_the_job_as_run_are_safe_too():
+def test_unexplained_rows_and_the_job_as_run_are_escaped():
     assert run("explain", "people.csv", "--out", "a.csv", "--fixed", COST, "--no-spreadsheet-safe") != DONE
     assert texts_of("a.unexplained.csv")["id"].iloc[0] == "=A0"
     assert main(["explain", "--config", "a.job.toml", "--out", "b.csv"]) != DONE
@@ -214,7 +214,7 @@ def test_unexplained_rows_and_the_job_as_run_are_safe_too():
 @pytest.mark.slow
 @pytest.mark.usefixtures("shop")
 @pytest.mark.parametrize("command", ["explain", "batches"])
-def test_texts_of_a_workbook_are_texts(command):
+def test_texts_in_a_workbook_are_texts(command):
     if command == "explain":
         assert run("explain", "people.parquet", "--out", "a.xlsx") == DONE
     else:
@@ -227,7 +227,7 @@ def test_texts_of_a_workbook_are_texts(command):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("shop")
-def test_what_was_written_safely_is_read_back():
+def test_escaped_cells_round_trip():
     assert run("explain", "people.csv", "--out", "first.csv") == DONE
     assert run_batches("people.csv", "first-batches.csv") == DONE
     for name in ("first.csv", "first-batches.csv"):
@@ -256,6 +256,6 @@ def test_escaped_and_plain_rows_get_the_same_answers():
 
 
 @pytest.mark.usefixtures("shop")
-def test_without_a_table_there_is_nothing_to_write_unsafely(capsys):
+def test_unsafe_output_requires_a_table(capsys):
     assert run("explain-batches", "people.csv", "--out", "parts", "--no-spreadsheet-safe") == BAD_INPUT
     assert "--no-spreadsheet-safe goes with --table FILE.csv" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""CSV files in and out of the command line: nothing is recoded in silence."""
+"""CSV input and output of the command line: no value is recoded silently."""
 
 import csv
 import gzip
@@ -23,7 +23,7 @@ def column(cells, header="v"):
 
 
 def read(tmp_path, text, name="t.csv", missing=(), kind=None):
-    """Return the first column as a training file's is read."""
+    """Return the first column as read from a training file."""
     opened = gzip.open if name.endswith(".gz") else open
     with opened(tmp_path / name, "wt", encoding="utf-8", newline="") as file:
         file.write(text)
@@ -65,12 +65,12 @@ def read(tmp_path, text, name="t.csv", missing=(), kind=None):
         (["now", "today", "now"], ["now", "today", "now"]),  # dates of the run to pandas
     ],
 )
-def test_what_the_cells_are(cells, values, tmp_path):
+def test_detected_cell_types(cells, values, tmp_path):
     expected = pd.Series(values, name="v", dtype=None if not isinstance(values[0], str) else "str")
     pd.testing.assert_series_equal(read(tmp_path, column(cells)), expected)
 
 
-def test_numbers_with_too_many_digits_are_rounded_with_a_report(tmp_path, capsys):
+def test_numbers_with_too_many_digits_are_rounded_and_reported(tmp_path, capsys):
     assert read(tmp_path, column(["123456789012345678901", "7"]), kind="numeric").tolist() == [
         123456789012345678901.0,
         7,
@@ -101,7 +101,7 @@ def test_numbers_with_too_many_digits_are_rounded_with_a_report(tmp_path, capsys
         (["2001-12-31", "now"], r"holds dates like 2024-12-31 \(1 of 2 cells are not: 'now'\)"),
     ],
 )
-def test_what_cannot_be_told_is_refused(cells, message, tmp_path):
+def test_ambiguous_cells_raise(cells, message, tmp_path):
     with pytest.raises(InputError, match=message):
         read(tmp_path, column(cells))
     in_file = [row[0] for row in csv.reader(io.StringIO(column(cells)))][1:]
@@ -109,7 +109,7 @@ def test_what_cannot_be_told_is_refused(cells, message, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
-def test_the_line_is_that_of_the_file(name, tmp_path):
+def test_reported_line_is_that_of_the_file(name, tmp_path):
     text = 'v,n\n1,"two\nlines"\n\n2,3\nx,4\n'
     with pytest.raises(InputError, match="line 6 holds 'x'"):
         read(tmp_path, text, name)
@@ -125,7 +125,7 @@ def test_missing_cells_are_counted_by_column(tmp_path, capsys):
     assert "missing cells" not in capsys.readouterr().err
 
 
-def test_options_say_what_cells_are(tmp_path):
+def test_options_set_cell_types(tmp_path):
     assert read(tmp_path, column(["007", "12"]), kind="numeric").tolist() == [7, 12]
     assert read(tmp_path, column(["1.1", "1.10"]), kind="numeric").tolist() == [1.1, 1.1]
     with pytest.raises(InputError, match="is numeric by option, but line 3 holds 'x'"):
@@ -134,12 +134,12 @@ def test_options_say_what_cells_are(tmp_path):
     np.testing.assert_array_equal(numbers, [1, np.nan, np.nan, 4])
 
 
-def test_a_name_that_stands_twice_is_refused(tmp_path):
+def test_duplicate_column_name_raises(tmp_path):
     with pytest.raises(InputError, match=r"has the column\(s\) 'a' more than once; rename them"):
         read(tmp_path, "a,b,a\n1,2,3\n")
 
 
-def test_numbers_of_a_german_file_are_written_with_its_marks(tmp_path, monkeypatch):
+def test_numbers_of_a_german_file_are_written_in_its_format(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X = pd.DataFrame({"Gehalt": np.tile(np.arange(1000.0, 41_000.0, 400.0), 2), "Alter": np.arange(200) % 50 + 20})
     explainer = mcce.MCCE(lambda rows: rows["Gehalt"] >= 17_300, decision=True, fixed=["Alter"], random_state=1).fit(X)
@@ -169,7 +169,7 @@ def readings_of(path, **options):
     return source.read(source.find_readings(source.table.columns))
 
 
-def test_a_german_file_is_read_and_every_choice_is_reported(tmp_path, capsys):
+def test_german_file_is_read_and_every_choice_is_reported(tmp_path, capsys):
     (tmp_path / "de.csv").write_text(GERMAN_FILE, encoding="utf-8-sig")
     with pytest.raises(InputError, match=r"'31.12.2001'. For dates add --date-format Seit=FORMAT"):
         readings_of(tmp_path / "de.csv")
@@ -188,7 +188,7 @@ def test_a_german_file_is_read_and_every_choice_is_reported(tmp_path, capsys):
     assert "differ from others in blanks alone, and are kept: 'Köln '" in said
 
 
-def test_an_english_file_is_read_and_every_choice_is_reported(tmp_path, capsys):
+def test_english_file_is_read_and_every_choice_is_reported(tmp_path, capsys):
     (tmp_path / "en.csv").write_text(ENGLISH_FILE)
     table = readings_of(tmp_path / "en.csv")
     assert table["salary"].tolist() == [1234.5, 12000.0]
@@ -198,7 +198,7 @@ def test_an_english_file_is_read_and_every_choice_is_reported(tmp_path, capsys):
     assert "is read as dates: line 2 holds '2001-12-31', read as 2001-12-31" in said
 
 
-def test_options_state_what_is_otherwise_detected(tmp_path, capsys):
+def test_options_replace_detection(tmp_path, capsys):
     (tmp_path / "de.csv").write_text(GERMAN_FILE, encoding="latin-1")
     stated = {"sep": ";", "decimal": ",", "thousands": ".", "encoding": "latin-1"}
     table = readings_of(tmp_path / "de.csv", **stated, date_format={"Seit": "%d.%m.%Y"}, missing=["NA"])
@@ -230,7 +230,7 @@ def test_options_state_what_is_otherwise_detected(tmp_path, capsys):
         ("a,b\n1,2\n3\n", "utf-8", {}, r"line 3 has 1 cell\(s\), '3', and the header has 2 names"),
     ],
 )
-def test_what_would_be_recoded_is_refused(text, encoding, options, message, tmp_path):
+def test_lossy_recoding_raises(text, encoding, options, message, tmp_path):
     (tmp_path / "t.csv").write_text(text, encoding=encoding)
     with pytest.raises(InputError, match=message):
         readings_of(tmp_path / "t.csv", **options)
@@ -259,7 +259,7 @@ def test_values_of_workbooks_and_parquet_are_kept_and_text_stays_text(ending, tm
     assert readings_of(path, kinds={"zip": "numeric"})["zip"].tolist() == [10115, 20095, 80331]
 
 
-def test_an_error_value_of_a_workbook_is_not_a_missing_value(tmp_path):
+def test_error_value_of_a_workbook_is_not_missing(tmp_path):
     openpyxl = pytest.importorskip("openpyxl", reason="pip install openpyxl")
     book = openpyxl.Workbook()
     for row in (["a", "b"], [1, 2], ["#N/A", 3]):
@@ -269,8 +269,8 @@ def test_an_error_value_of_a_workbook_is_not_a_missing_value(tmp_path):
         readings_of(tmp_path / "t.xlsx")
 
 
-def test_rows_to_explain_take_the_kinds_of_the_training_data(tmp_path, capsys):
-    """1.500 alone could be read in two ways; the kinds and marks of the training file decide."""
+def test_rows_to_explain_have_the_kinds_of_the_training_data(tmp_path, capsys):
+    """1.500 alone is ambiguous; the kinds and marks of the training file decide."""
     (tmp_path / "de.csv").write_text(GERMAN_FILE)
     train = read_table("--train", str(tmp_path / "de.csv"), ReadOptions(date_format={"": "%d.%m.%Y"}))
     readings = train.find_readings(train.table.columns)
@@ -290,7 +290,7 @@ def test_rows_to_explain_take_the_kinds_of_the_training_data(tmp_path, capsys):
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """Codes, levels that look missing, prices, numbers with holes, truths in R's spelling, ids with zeros."""
+    """Codes, levels that look missing, prices, numbers with missing cells, booleans of R, ids with zeros."""
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(
         {
@@ -321,7 +321,7 @@ def as_text(path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", ["cart", "parametric"])
-def test_codes_and_levels_are_written_as_in_the_files_and_numbers_with_their_values(sampler, files, capsys):
+def test_codes_and_levels_are_written_as_in_the_files_and_numbers_by_value(sampler, files, capsys):
     assert explain("--id", "who", "--out", "cf.csv", "--fixed", "zip,rooms", "--sampler", sampler) in (0, 3)
     said = capsys.readouterr().err
     assert "column 'zip' of train.csv is read as text: line " in said
@@ -340,7 +340,7 @@ def test_codes_and_levels_are_written_as_in_the_files_and_numbers_with_their_val
 
 
 @pytest.mark.slow
-def test_missing_words_that_are_named_are_missing(files):
+def test_given_missing_words_are_missing(files):
     for name in ("train.csv", "new.csv"):
         table = as_text(name)
         table.assign(rooms=table["rooms"].replace("", "NA")).to_csv(name, index=False)
@@ -372,14 +372,14 @@ def test_missing_words_that_are_named_are_missing(files):
         ({}, ["--kinds", "zipp=numeric"], "--kinds 'zipp' is not a column of train.csv; did you mean 'zip'"),
     ],
 )
-def test_rows_to_explain_that_do_not_fit(changes, arguments, message, files, capsys):
+def test_invalid_rows_to_explain(changes, arguments, message, files, capsys):
     as_text("new.csv").assign(**changes).to_csv("new.csv", index=False)
     assert explain(*arguments) == 2
     assert message in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_a_text_cell_in_a_column_that_is_not_used_is_nobodys_business(files, capsys):
+def test_text_cell_in_an_unused_column_is_ignored(files, capsys):
     for name in ("train.csv", "new.csv"):
         table = as_text(name)
         table["who"] = [*table["who"].astype(int).astype(str)[:-1], "unknown"]

@@ -1,4 +1,4 @@
-"""Broken files: a message with file, line, value and what to do."""
+"""Broken files raise with file, line, value and fix."""
 
 import re
 
@@ -19,7 +19,7 @@ from tests.cli.files_of_people import (
 
 
 def changed(**columns):
-    """The same file with other cells, each put on its row (from 0)."""
+    """The same file with other cells, by row number (from 0)."""
 
     def put(path, table):
         cells = as_cells(table)
@@ -172,7 +172,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_file_is_refused_with_file_line_value_and_remedy(name, seen, tmp_path, capsys):
+def test_broken_file_raises_with_file_line_value_and_fix(name, seen, tmp_path, capsys):
     ending, write, message = BROKEN[name]
     write(tmp_path / f"train.{ending}", truth())
     assert explain(ending, new=f"train.{ending}") == 2
@@ -186,7 +186,7 @@ def test_a_broken_file_is_refused_with_file_line_value_and_remedy(name, seen, tm
     ("write", "options", "message"),
     [
         (
-            changed(city=dict.fromkeys(range(10), "Atlantis")),  # one of several stops nobody else
+            changed(city=dict.fromkeys(range(10), "Atlantis")),  # one bad row does not affect the others
             [],
             "'city' of new.csv holds the level 'Atlantis' (row '00000'), unknown here",
         ),
@@ -218,7 +218,7 @@ def test_a_broken_file_is_refused_with_file_line_value_and_remedy(name, seen, tm
         ),
     ],
 )
-def test_rows_to_explain_are_checked_before_anything_is_trained(write, options, message, seen, tmp_path, capsys):
+def test_rows_to_explain_are_checked_before_training(write, options, message, seen, tmp_path, capsys):
     csv()(tmp_path / "train.csv", truth())
     write(tmp_path / "new.csv", truth().head(10))
     assert explain("csv", *options) == 2

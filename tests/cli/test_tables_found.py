@@ -1,4 +1,4 @@
-"""Files as people have them: the right values, whatever they are written with.
+"""Real-world files are read with the right values in any format.
 
 The model is a rule that remembers what it was trained on, so that the values that were read can be compared with those
 that were written.
@@ -98,7 +98,7 @@ QUICK = {
 
 
 @pytest.mark.parametrize("name", nightly_but(list(GOOD), *QUICK))
-def test_the_values_are_those_that_were_written(name, seen, tmp_path, capsys):
+def test_read_values_equal_written_values(name, seen, tmp_path, capsys):
     ending, write, options = GOOD[name]
     if ending == "parquet":
         pytest.importorskip("pyarrow", reason="pip install pyarrow")
@@ -123,7 +123,7 @@ def test_the_values_are_those_that_were_written(name, seen, tmp_path, capsys):
 
 
 def check_written(path, cells, refused, table):
-    """Text and dates are written as in the file that was read, numbers with their values and its decimal mark."""
+    """Text and dates are written as in the input file, numbers by value with its decimal mark."""
     raw = path.read_bytes()
     sep = next(c for c in ",;\t|" if c in raw.decode("utf-8-sig").splitlines()[0])
     found = pd.read_csv(path, sep=sep, dtype=str, keep_default_na=False, encoding="utf-8-sig")
@@ -136,7 +136,7 @@ def check_written(path, cells, refused, table):
     assert set(found["amount"].str.replace(",", ".").astype(float)) <= set(table["amount"])
 
 
-def test_tables_for_a_decimal_comma_have_it_everywhere_and_excel_knows_their_encoding(seen, tmp_path):
+def test_decimal_comma_tables_are_consistent_and_readable_by_excel(seen, tmp_path):
     _, write, options = GOOD["German Excel"]
     write(tmp_path / "train.csv", truth())
     write(tmp_path / "new.csv", truth().query("paid == 'no'").head(6))
@@ -148,7 +148,7 @@ def test_tables_for_a_decimal_comma_have_it_everywhere_and_excel_knows_their_enc
     assert "." not in "".join(pd.read_csv(tmp_path / "cf.csv", sep=";", dtype=str)["gower"])
 
 
-def test_marks_may_differ_from_file_to_file_if_that_is_clear(seen, tmp_path, capsys):
+def test_decimal_marks_may_differ_between_files_if_unambiguous(seen, tmp_path, capsys):
     table = truth()
     csv()(tmp_path / "train.csv", table)
     csv(sep=";", swap=",.")(tmp_path / "new.csv", table[table["paid"] == "no"].head(4))
@@ -158,7 +158,7 @@ def test_marks_may_differ_from_file_to_file_if_that_is_clear(seen, tmp_path, cap
 
 
 @pytest.mark.parametrize("options", [[], ["--decimal", ","]])
-def test_a_workbook_has_numbers_whatever_the_mark_of_the_other_file(options, seen, tmp_path):
+def test_workbook_has_numbers_for_any_decimal_mark_of_the_other_file(options, seen, tmp_path):
     table = truth()
     csv(sep=";", swap=",.")(tmp_path / "train.csv", table)
     workbook(tmp_path / "new.xlsx", table[table["paid"] == "no"].head(4))
@@ -167,7 +167,7 @@ def test_a_workbook_has_numbers_whatever_the_mark_of_the_other_file(options, see
 
 
 @pytest.mark.slow
-def test_thousands_that_look_like_decimals_are_told_by_the_other_columns(seen, tmp_path):
+def test_ambiguous_thousands_are_resolved_by_other_columns(seen, tmp_path):
     """1.234 beside 12,5 is a thousand; in a file with points only it is not."""
     table = truth()
     for swap, factor in ((",.", 1000), (".,", 1)):
@@ -179,7 +179,7 @@ def test_thousands_that_look_like_decimals_are_told_by_the_other_columns(seen, t
 
 
 @pytest.mark.parametrize(("wanted", "found"), [("paid", "paid"), ("Paid", "Paid"), ("OPEN", "open"), ("2", 2.0)])
-def test_a_class_is_matched_exactly_first(wanted, found):
+def test_exact_class_match_takes_precedence(wanted, found):
     from mcce.cli.checking import read_decision
 
     assert read_decision(wanted, None, ["Paid", "open", "paid", 2.0]) == found
@@ -188,8 +188,8 @@ def test_a_class_is_matched_exactly_first(wanted, found):
 
 
 @pytest.mark.slow
-def test_a_class_made_by_typing_errors_is_not_the_wanted_one(tmp_path, monkeypatch, capsys):
-    """`--decision paid` once took `Paid`, the first that is spelled so but for capitals, and explained nobody."""
+def test_class_from_a_typing_error_is_not_the_wanted_class(tmp_path, monkeypatch, capsys):
+    """`--decision paid` once matched `Paid`, the first match ignoring case, and explained no row."""
     monkeypatch.chdir(tmp_path)
     table = pd.concat([truth()] * 2, ignore_index=True)[["amount", "rooms", "paid"]].replace({"yes": "paid"})
     table.loc[table.index[table["paid"] == "paid"][:3], "paid"] = "Paid"
@@ -204,8 +204,8 @@ def test_a_class_made_by_typing_errors_is_not_the_wanted_one(tmp_path, monkeypat
 
 
 @pytest.mark.slow
-def test_a_model_of_ours_takes_dates_and_returns_dates(tmp_path, monkeypatch):
-    """Who was born before 1985 gets it: dates are found, trained on, drawn, and written as they were."""
+def test_built_in_model_accepts_and_returns_dates(tmp_path, monkeypatch):
+    """Rows born before 1985 are accepted: dates are detected, trained on, drawn, and written in their format."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     born = pd.Series(pd.Timestamp("1970-01-01") + pd.to_timedelta(rng.integers(0, 11000, 150), "D"))
@@ -253,7 +253,7 @@ def test_two_sheets_of_one_workbook(seen, tmp_path, capsys):
         (["--encoding", "ascii"], r"train.csv, line \d+: the byte 0xc. in .* is not ascii"),
     ],
 )
-def test_options_that_the_file_contradicts(options, message, seen, tmp_path, capsys):
+def test_options_contradicted_by_the_file(options, message, seen, tmp_path, capsys):
     csv()(tmp_path / "train.csv", truth())
     assert explain("csv", *options, new="train.csv") == 2
     assert not seen

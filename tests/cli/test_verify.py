@@ -1,4 +1,4 @@
-"""`mcce explain --records` and `mcce verify`: records written, continued, verified, reproduced; changes are told."""
+"""`mcce explain --records` and `mcce verify`: records are written, continued, verified and reproduced."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ NUMBERS = ["income", "rent", "savings"]
 
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory):
-    """A folder with an explainer, its model and people."""
+    """A folder with an explainer, its model and rows to explain."""
     folder = tmp_path_factory.mktemp("bank")
     table = customers(150)
     model = LogisticRegression().fit(table[NUMBERS], table["income"] + table["savings"] > 80)
@@ -42,7 +42,7 @@ def records(bank, tmp_path_factory):
     return folder
 
 
-def test_one_record_for_each_person_with_the_hashes_of_the_files(bank, records):
+def test_one_record_per_factual_with_file_hashes(bank, records):
     assert [path.name for path in sorted(records.iterdir())] == [
         *(f"{i:06d}-000{i - 1}.json" for i in range(1, 7)),
         "head.json",
@@ -66,7 +66,7 @@ def test_records_are_verified_and_reproduced(bank, records, capsys):
     assert f"last record: {json.loads((records / 'head.json').read_text())['last']}\n" in told
 
 
-def test_a_change_is_told_by_the_exit_code(bank, tmp_path, capsys):
+def test_change_sets_the_exit_code(bank, tmp_path, capsys):
     folder = tmp_path / "records"
     assert explain(bank, "--records", folder) == DONE
     assert explain(bank, "--records", folder) == DONE
@@ -100,7 +100,7 @@ def test_records_of_batches_form_one_chain(bank, records, tmp_path, capsys):
     assert "fault: record 3 is missing\n" in capsys.readouterr().out
 
 
-def test_options_that_do_not_fit_are_refused(bank, records, tmp_path, capsys):
+def test_incompatible_options_raise(bank, records, tmp_path, capsys):
     (tmp_path / "file").touch()
     for more, told in (
         (["--reviewed-by", "Kari"], "--reviewed-by goes with --records"),

@@ -1,4 +1,4 @@
-"""From files to letters as a caseworker goes: Excel in, letters in Norwegian out, batches killed and resumed."""
+"""From files to letters: Excel in, letters in Norwegian out, batches killed and resumed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ says = "years_employed <= was(years_employed) + 2"
 
 @pytest.fixture(scope="module")
 def office(tmp_path_factory):
-    """A folder with customers, a model and refused people, and an explainer that `mcce fit` has made of them."""
+    """A folder with customers, a model and rejected rows, and an explainer made by `mcce fit`."""
     folder = tmp_path_factory.mktemp("office")
     loans = load_loans(400)
     X = loans.X[COLUMNS]
@@ -95,7 +95,7 @@ def test_letters_in_norwegian(desk, capsys):
 
 
 @pytest.mark.slow
-def test_a_workbook_of_answers_has_the_changed_cells_marked(desk):
+def test_workbook_of_answers_has_changed_cells_marked(desk):
     for name in ("answers.xlsx", "again.xlsx"):
         assert main(["explain", "bank.mcce", "people.xlsx", "--id", "case", "--sparse", "--out", name]) == DONE
     assert (desk / "answers.xlsx").read_bytes() == (desk / "again.xlsx").read_bytes()
@@ -116,7 +116,7 @@ def test_a_workbook_of_answers_has_the_changed_cells_marked(desk):
 
 
 @pytest.mark.slow
-def test_one_unknown_level_stops_nobody_else_and_a_stranger_file_is_told(desk, tmp_path, capsys):
+def test_unknown_level_skips_only_its_row_and_unrelated_file_is_reported(desk, tmp_path, capsys):
     people = pd.read_excel(desk / "people.xlsx")
     people.to_csv(tmp_path / "people.csv", sep=";", decimal=",", index=False)
     assert main(["explain", "bank.mcce", str(tmp_path / "people.csv"), "--id", "case", "--out", "-"]) == DONE
@@ -132,7 +132,7 @@ def test_one_unknown_level_stops_nobody_else_and_a_stranger_file_is_told(desk, t
 
 
 @pytest.mark.nightly
-def test_a_fitted_file_answers_as_the_files_that_it_was_fitted_to(desk, tmp_path, capsys):
+def test_saved_explainer_answers_like_its_training_files(desk, tmp_path, capsys):
     bank = ["--explain", "people.xlsx", "--id", "case", "--n-samples", "100", "--fixed", "age"]
     files = [
         "--train",
@@ -166,7 +166,7 @@ def batches(folder, out, *more):
 
 
 @pytest.mark.nightly
-def test_batches_of_a_workbook_are_killed_and_go_on(desk):
+def test_killed_batches_of_a_workbook_are_resumed(desk):
     people = pd.read_excel(desk / "people.xlsx")
     many = pd.concat([people.head(8)] * 15, ignore_index=True).assign(case=lambda t: [f"{i:03d}" for i in t.index])
     many.to_excel(desk / "many.xlsx", index=False)

@@ -1,4 +1,4 @@
-"""Messages on the command line: options as they are typed and constraints as in a file, whatever was provoked."""
+"""Command line messages name options as typed and constraints as in a file."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def tables_of(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 @pytest.fixture(scope="module")
 def say(tmp_path_factory):
-    """Return a function: what the command line says when something is provoked."""
+    """Return a function that returns the command line output for a provoked message."""
     folder = tmp_path_factory.mktemp("wording")
     rows = table()
     rows.to_csv(folder / "train.csv", index=False)
@@ -173,7 +173,7 @@ def say(tmp_path_factory):
 
 
 @pytest.mark.nightly
-def test_the_command_line_shows_no_python(say):
+def test_command_line_messages_contain_no_python(say):
     said = {name: say(name) for name in PROVOKED}
     messages = {text for texts in said.values() for text in texts}
     assert len(messages) >= 42
@@ -198,7 +198,7 @@ def test_the_command_line_shows_no_python(say):
         ("constraints: levels a text", "give a list, for example ['pilot']."),
     ],
 )
-def test_remedies_are_options_or_lines_of_a_file(say, provoked, remedy):
+def test_fixes_are_options_or_lines_of_a_file(say, provoked, remedy):
     said = say(provoked)
     assert any(remedy in text for text in said), said
     assert [find_python(text, OF_FILES) for text in said if find_python(text, OF_FILES)] == []
@@ -231,5 +231,5 @@ def test_remedies_are_options_or_lines_of_a_file(say, provoked, remedy):
         (entry("feature_weights", "age"), "--feature-weights of 'age'"),
     ],
 )
-def test_parts_on_the_command_line(part, words):
+def test_message_parts_on_the_command_line(part, words):
     assert InputError("give ", part).worded(COMMAND_LINE) == f"give {words}"

@@ -14,7 +14,7 @@ JOBS = ["clerk", "cook", "pilot"]
 
 
 def people(n=40, seed=0):
-    """Return a table of numbers, levels, ordered levels, booleans and dates, some missing; a label is no text."""
+    """Return a table of numbers, levels, ordered levels, booleans and dates, some missing; one label is not text."""
     rng = np.random.default_rng(seed)
     salary = pd.Series(np.round(rng.uniform(0, 50, n), 1))
     edu = pd.Series(pd.Categorical.from_codes(rng.integers(0, 4, n), categories=EDUCATION, ordered=True))
@@ -50,14 +50,14 @@ def spreads(X):
 
 
 def position(value):
-    """Return something that can be subtracted and compared exactly."""
+    """Return a value that can be subtracted and compared exactly."""
     if isinstance(value, str):
         return EDUCATION.index(value)
     return value if isinstance(value, pd.Timestamp) else decimal(value)
 
 
 def obeys(said, value, own, spread, *, may_be_missing=None):
-    """Say whether a value obeys what is said of its feature (a dict); `spread` is the width of the training range."""
+    """Return whether a value satisfies the constraint on its feature (a dict); `spread` is the training range."""
     value, own = known(value), known(own)
     looks_at_changes = any(name in said for name in ("direction", "max_step", "max_share"))
     if value is None:

@@ -1,4 +1,4 @@
-"""Counterfactuals that k training people share, counted again on the tables that the user sees."""
+"""Counterfactuals shared by k training rows, counted again on the returned tables."""
 
 import json
 
@@ -64,7 +64,7 @@ def people_like(row, training, keys):
 
 
 def check(found, training, k, keys):
-    """Count the training people behind every returned row."""
+    """Count the training rows behind every returned row."""
     people = [people_like(row, training, keys) for _, row in found.frame.iterrows()]
     assert people == found.measures["people"].tolist()
     assert all(each >= k for each in people)
@@ -75,7 +75,7 @@ KEYS = ["town", "school"]
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_every_row_is_shared_by_k_people(made, sparse):
+def test_every_row_is_shared_by_k_training_rows(made, sparse):
     asked = {"n_samples": 100, "sparse": sparse, "n_counterfactuals": 2}
     found = made.explain(DENIED, **asked, constraints=[mcce.k_anonymous(12, keys=KEYS)])
     check(found, X, 12, KEYS)
@@ -101,7 +101,7 @@ def test_any_keys_of_any_table(seed, k, sparse, which):
     pd.testing.assert_frame_equal(pd.concat(alone), found.frame)
 
 
-def test_the_nearest_shared_row_is_returned():
+def test_nearest_shared_row_is_returned():
     rows = pd.DataFrame({"pay": [10, 10, 10, 21, 30, 30, 30, 40], "kind": list("abcdefgh")})
     made = mcce.MCCE(lambda r: r["pay"] > 15, decision=True, fixed=["kind"], random_state=1).fit(rows)
     found = made.explain(rows.iloc[[0]], n_samples=200)
@@ -111,7 +111,7 @@ def test_the_nearest_shared_row_is_returned():
     assert found.measures["people"].tolist() == [3]
 
 
-def test_without_a_shared_row_the_reason_is_given():
+def test_reason_is_given_without_a_shared_row():
     rows = pd.DataFrame({"pay": [10.0, 11.0, 12.0, 29.0, 30.0, 31.0]})
     made = mcce.MCCE(lambda r: r["pay"] > 20, decision=True, random_state=1).fit(rows)
     found = made.explain(rows.iloc[[0]], n_samples=100, constraints=[mcce.k_anonymous(3, keys=["pay"])])
@@ -141,7 +141,7 @@ def test_from_lists_and_files(made, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_saved_explainer_and_batches(tmp_path):
+def test_saved_explainer_and_batches(tmp_path):
     asked = mcce.k_anonymous(4, keys=KEYS)
     made = explainer(constraints=[asked])
     made.save(tmp_path / "made.mcce")
@@ -161,7 +161,7 @@ def test_a_saved_explainer_and_batches(tmp_path):
     assert parts["pay"].tolist() == found.frame["pay"].tolist()
 
 
-def test_candidates_that_somebody_brings(made):
+def test_external_candidates(made):
     asked = [mcce.k_anonymous(4, keys=KEYS)]
     drawn = made.generate(DENIED, n_samples=100)
     chosen, found = (
@@ -183,6 +183,6 @@ def test_candidates_that_somebody_brings(made):
         (151, ["pay"], "requires 151 training people for every row, and there are 150 training rows"),
     ],
 )
-def test_what_is_refused(made, k, keys, message):
+def test_invalid_arguments_raise(made, k, keys, message):
     with pytest.raises(InputError, match=message):
         made.explain(DENIED, n_samples=20, constraints=[mcce.k_anonymous(k, keys=keys)])

@@ -25,18 +25,18 @@ def same(a, b) -> bool:
 
 @examples(25)
 @given(training=ROWS, rows=ROWS)
-def test_a_copy_equals_a_training_row_in_every_column(training, rows):
+def test_copy_equals_a_training_row_in_every_column(training, rows):
     contained = TrainingRows.of(np.array(training)).contain(np.array(rows))
     assert contained.tolist() == [any(same(row, other) for other in training) for row in rows]
 
 
-def test_the_order_of_columns_counts():
+def test_column_order_matters():
     known = TrainingRows.of(np.array([[1.0, 2.0]]))
     assert known.contain(np.array([[1.0, 2.0], [2.0, 1.0]])).tolist() == [True, False]
     assert known.contain(np.empty((0, 2))).tolist() == []
 
 
-def test_copies_are_passed_over_before_the_model_is_asked():
+def test_copies_are_dropped_before_the_model_is_queried():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.choice(v, 50) for v in ([0.0, 1.0, 4.0], [0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [0.0])])
     training = TrainingRows.of(rows[::3])

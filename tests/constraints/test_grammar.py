@@ -55,20 +55,20 @@ PIECES = [
 
 
 def try_to_resolve(text):
-    """Anything but an InputError is a defect."""
+    """Any exception but an InputError is a defect."""
     with contextlib.suppress(InputError):
         resolve_rule(mcce.rule(text), SCHEMA)
 
 
 @given(st.text(max_size=60))
 @examples(75)
-def test_any_text_is_a_rule_or_an_input_error(text):
+def test_any_text_is_a_rule_or_raises_input_error(text):
     try_to_resolve(text)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=14))
 @examples(125)
-def test_any_pieces_are_a_rule_or_an_input_error(pieces):
+def test_any_tokens_are_a_rule_or_raise_input_error(pieces):
     try_to_resolve(" ".join(pieces))
 
 
@@ -85,12 +85,12 @@ def test_any_pieces_are_a_rule_or_an_input_error(pieces):
     ],
     ids=lambda text: text[:12],
 )
-def test_a_text_that_goes_on_and_on_is_refused(text):
+def test_overlong_text_raises(text):
     with pytest.raises(InputError, match=r"nested more than 30 deep|more than 400 words and signs|too large"):
         mcce.rule(text)
 
 
-def test_what_is_just_short_enough_is_asked():
+def test_text_just_below_the_limits_is_accepted():
     matrix = SCHEMA.encode(people()).matrix
     for text in (" + ".join(["age"] * 190) + " > 0", "(" * 25 + "owner or not owner" + ")" * 25):
         assert resolve_rule(mcce.rule(text), SCHEMA).holds(matrix, matrix).all()
@@ -115,7 +115,7 @@ def test_what_is_just_short_enough_is_asked():
         ("not a.b in [1e3]", Negation(Member(NameOf("a.b"), (Number(1000.0),), False))),
     ],
 )
-def test_the_tree_of_a_text(text, tree):
+def test_syntax_tree_of_a_text(text, tree):
     assert parse(text) == tree
     assert pickle.loads(pickle.dumps(parse(text))) == tree
 
@@ -142,12 +142,12 @@ def test_the_tree_of_a_text(text, tree):
         ("2x > 1", "'2' is not valid here"),
     ],
 )
-def test_what_is_no_rule_says_where(text, said):
+def test_invalid_rule_reports_the_position(text, said):
     with pytest.raises(InputError, match=said):
         mcce.rule(text)
 
 
-def test_a_rule_has_a_longest_length():
+def test_rule_length_is_limited():
     assert parse("a > " + "1" * 300 + " " * 99_000)
     with pytest.raises(InputError, match=r"at character 100001: it has more than 100,000 characters; split it"):
         parse("a > 1" + " " * 100_000)

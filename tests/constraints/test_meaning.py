@@ -77,7 +77,7 @@ def test_functions_of_numbers(text, expected):
 
 
 def completed(later, earlier, unit):
-    """Count how many months or years fit between two dates: whether each day of the calendar was reached again."""
+    """Count the months or years between two dates: whether each day of the calendar was reached again."""
     if later < earlier:
         return -completed(earlier, later, unit)
     months = 12 * (later.year - earlier.year) + later.month - earlier.month
@@ -90,7 +90,7 @@ days = st.datetimes(datetime.datetime(1930, 1, 1), datetime.datetime(2060, 1, 1)
 
 @given(st.lists(st.tuples(days, days), min_size=2, max_size=20), st.sampled_from(["h", "D"]))
 @examples(50)
-def test_months_and_years_are_completed_ones(pairs, unit):
+def test_months_and_years_are_completed_units(pairs, unit):
     later, earlier = (pd.Series(pd.to_datetime(list(each))).dt.floor(unit).astype("M8[ns]") for each in zip(*pairs))
     X = pd.DataFrame({"later": later, "earlier": earlier})
     for what in ("months", "years"):
@@ -100,7 +100,7 @@ def test_months_and_years_are_completed_ones(pairs, unit):
     assert computed("days(later - earlier)", X).tolist() == ((later - earlier) / pd.Timedelta("1D")).tolist()
 
 
-def test_the_end_of_a_month_and_29_february():
+def test_end_of_month_and_29_february():
     X = pd.DataFrame(
         {"a": pd.to_datetime(["2021-02-28", "2021-03-01", "2021-02-28", "2021-03-01", "2024-02-29", None])}
     )
@@ -110,7 +110,7 @@ def test_the_end_of_a_month_and_29_february():
     np.testing.assert_array_equal(computed("years('2024-05-31' - b)", X), [3, 3, 4, 4, 4, 4])
 
 
-def test_months_are_those_of_the_time_zone():
+def test_months_follow_the_time_zone():
     local = pd.DataFrame(
         {"a": pd.to_datetime(["2020-07-01", "2021-01-01"]), "b": pd.to_datetime(["2020-01-01", "2020-07-01"])}
     )
@@ -146,6 +146,6 @@ def test_levels_and_conditions_are_computed():
         ("logg(a) > 1", r"there is no function 'logg'; did you mean 'log'\?"),
     ],
 )
-def test_what_does_not_fit_says_where(text, said):
+def test_type_errors_report_the_position(text, said):
     with pytest.raises(InputError, match=said):
         held(text, NUMBERS)

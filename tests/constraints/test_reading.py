@@ -46,7 +46,7 @@ SAID = [
 ]
 
 
-def test_a_toml_file_says_what_python_says(tmp_path):
+def test_toml_file_equals_python(tmp_path):
     path = tmp_path / "rules.toml"
     path.write_text(TOML, encoding="utf-8")
     for source in (path, str(path)):
@@ -55,7 +55,7 @@ def test_a_toml_file_says_what_python_says(tmp_path):
         assert list(map(str, found)) == [str(each).replace("at most '30 days'", "at most 30 days") for each in SAID]
 
 
-def test_a_list_holds_constraints_and_texts():
+def test_list_holds_constraints_and_texts():
     limit, table = mcce.allow("a", low=0), pd.DataFrame({"feature": ["a"], "low": [1]}, index=[7])
     found = read([limit, "a > b", mcce.per_factual(table)])
     assert list(map(str, found)) == ["a: at least 0", "a > b", "factual 7: a: at least 1"]
@@ -74,7 +74,7 @@ def test_a_list_holds_constraints_and_texts():
     ],
     ids=["a limit", "sections", "a frame", "a function"],
 )
-def test_a_constraint_is_an_object_a_text_or_a_file(source):
+def test_constraint_is_an_object_a_text_or_a_file(source):
     with pytest.raises(InputError, match=r"(?s)constraints: .* is not a constraint; give mcce.allow\(...\), mcce.rule"):
         read(source)
     with pytest.raises(InputError, match=r"(?s)constraints, entry 0: .* is not a constraint; give mcce.allow"):
@@ -89,7 +89,7 @@ def test_a_constraint_is_an_object_a_text_or_a_file(source):
         ("a >", "rule 'a >', at its end: expected a number"),
     ],
 )
-def test_what_is_no_constraint_is_refused(source, said):
+def test_invalid_constraints_raise(source, said):
     with pytest.raises(InputError, match=said):
         read(source)
 
@@ -108,12 +108,12 @@ def test_what_is_no_constraint_is_refused(source, said):
         ([3], r"job: \[3\] has no sections; give them, for example \[\[allow\]\]"),
     ],
 )
-def test_wrong_sections_of_a_file_are_refused(content, said):
+def test_invalid_sections_of_a_file_raise(content, said):
     with pytest.raises(InputError, match=said):
         read_sections(content, "job")
 
 
-def test_a_rule_of_a_section_may_be_a_text():
+def test_rule_of_a_section_may_be_a_text():
     assert read_sections({"rule": ["a < 9"]}, "job") == [mcce.rule("a < 9")]
 
 
@@ -130,13 +130,13 @@ def test_a_rule_of_a_section_may_be_a_text():
         ("a.toml", '[[rule]]\nsays = "a ="', "constraints of a.toml, rule 1: rule 'a =', at character 3"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_named(tmp_path, name, text, said):
+def test_unreadable_file_is_named(tmp_path, name, text, said):
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=said):
         read(tmp_path / name)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
+def test_missing_file_is_named(tmp_path):
     with pytest.raises(InputError, match=r"the constraints in 'no.toml' cannot be read"):
         read(tmp_path / "no.toml")
     with pytest.raises(InputError, match=r"read from \.toml and \.json files; got 'a.yaml'"):
@@ -158,7 +158,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         ({"max_share": 0.125, "missing": False}, "changes by at most 12.5% of its range, may not become missing"),
     ],
 )
-def test_a_constraint_reads_as_a_sentence(said, words):
+def test_repr_of_a_constraint_is_a_sentence(said, words):
     found = str(mcce.allow("x", **said))
     assert found.replace(" 00:00:00", "") == f"x: {words}"
 
@@ -181,7 +181,7 @@ def test_a_constraint_reads_as_a_sentence(said, words):
         ({"never": 3}, r"never of 'x' is 3; give a list, for example \[3\]"),
     ],
 )
-def test_what_says_nothing_or_too_much_is_refused(said, error):
+def test_empty_or_contradictory_arguments_raise(said, error):
     with pytest.raises(InputError, match=error):
         mcce.allow("x", **said)
 
@@ -196,12 +196,12 @@ def test_what_says_nothing_or_too_much_is_refused(said, error):
         ({"feature": ["a"], "step": [-1]}, "row 0 of the table .* step of 'a' is -1"),
     ],
 )
-def test_a_table_of_bounds_is_checked_row_by_row(table, error):
+def test_table_of_bounds_is_checked_row_by_row(table, error):
     with pytest.raises(InputError, match=error):
         mcce.per_factual(pd.DataFrame(table, index=[9]))
 
 
-def test_only_takes_a_list_for_each_factual():
+def test_only_accepts_a_list_per_factual():
     assert mcce.only(pd.Series({3: ["a"]})) == mcce.only({3: ("a", "a")})
     assert str(mcce.only({3: []})) == "factual 3: nothing may change"
     with pytest.raises(InputError, match=r"only\(\) has 'a' for factual 3; give a list of features"):
@@ -217,7 +217,7 @@ def test_only_takes_a_list_for_each_factual():
 @pytest.mark.parametrize("digits", [401, 5001])
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("name", ["low", "high", "max_step", "max_share", "step", "levels", "never"])
-def test_numbers_that_no_float_holds(name, sign, digits):
+def test_numbers_outside_float_range_raise(name, sign, digits):
     size = sign * 10 ** (digits - 1)
     said = [size] if name in ("levels", "never") else size
     message = f"{name} of 'salary' is a whole number of about {digits} digits, more than a float holds; give a smaller"
@@ -238,14 +238,14 @@ def test_numbers_that_no_float_holds(name, sign, digits):
     ],
     ids=lambda text: text[:12],
 )
-def test_files_that_are_nested_beyond_all_use(tmp_path, name, text):
+def test_excessively_nested_files_raise(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     message = rf"^'{name}' has lists or tables nested more than 20 deep; correct it there\.$"
     with pytest.raises(InputError, match=message):
         read(tmp_path / name)
 
 
-def test_a_number_of_a_file_that_no_float_holds(tmp_path):
+def test_file_number_outside_float_range_raises(tmp_path):
     (tmp_path / "big.json").write_text(json.dumps({"allow": [{"feature": "salary", "low": 10**400}]}))
     with pytest.raises(
         InputError, match=r"^constraints of big.json, allow 1: low of 'salary' is a whole number of about"
@@ -254,7 +254,7 @@ def test_a_number_of_a_file_that_no_float_holds(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a\0.toml", "a\0b.json"])
-def test_a_name_with_a_nul_is_no_file(name):
+def test_file_name_with_a_nul_raises(name):
     with pytest.raises(InputError, match=r"is not a valid file name: it holds a NUL character; give another name"):
         read(name)
 
@@ -264,7 +264,7 @@ def test_a_name_with_a_nul_is_no_file(name):
 
 @pytest.mark.parametrize("part", ["a", '"a b"', "'a.b'"])
 @pytest.mark.parametrize(("begin", "dot", "end"), [("", ".", " = 1"), ("[", " . ", "]"), ("a = {", "\t.", " = 1}")])
-def test_a_key_of_too_many_parts_is_refused_before_the_file_is_parsed(monkeypatch, part, begin, dot, end):
+def test_key_of_too_many_parts_raises_before_parsing(monkeypatch, part, begin, dot, end):
     """The time of parsing is quadratic in the number of parts."""
     parsed = []
     monkeypatch.setattr(tomllib, "loads", lambda text: parsed.append(text) or {})
@@ -289,11 +289,11 @@ DOTTED = ".".join("a" * 100)
         "".join(f"a{i}.b.c = {i}.5\n" for i in range(100)),
     ],
 )
-def test_dots_in_texts_comments_and_numbers_are_no_deep_key(text):
+def test_dots_in_texts_comments_and_numbers_are_not_nested_keys(text):
     assert parse_file(text, "TOML", "it") == tomllib.loads(text)
 
 
 @pytest.mark.parametrize("text", ['"""' * 3 + '\\"""' * 50_000, "a" * 200_000, "'" * 99_999, '"\\' * 100_000])
-def test_a_long_file_that_is_no_toml_is_refused(text):
+def test_long_invalid_toml_raises(text):
     with pytest.raises(InputError, match="is not a TOML file"):
         parse_file(text, "TOML", "it")

@@ -23,7 +23,7 @@ DAYS = [pd.Timestamp("2020-01-01") + pd.Timedelta(days=d) for d in (0, 9, 30)]
 
 
 def points(name):
-    """Return the values that a feature could have."""
+    """Return the possible values of a feature."""
     column = X[name].dropna()
     missing = [None] if X[name].isna().any() else []
     if name in ("age", 7):
@@ -49,7 +49,7 @@ def some(draw, **options):
 
 @st.composite
 def allowances(draw):
-    """What may be said of one feature: its name and a dict; bounds are such that something is always left."""
+    """A constraint on one feature: its name and a dict; the bounds always leave some value."""
     feature = draw(st.sampled_from(["age", "salary", "job", "edu", "hired", "owner", 7]))
     missing = st.sampled_from([True, False])
     direction = st.sampled_from(["increase", "decrease", "none"])
@@ -86,7 +86,7 @@ def allowances(draw):
 
 
 def said_by(constraints, feature, value, own, spread=SPREAD):
-    """Ask the independent reader: does a value obey all that is said of its feature?"""
+    """Return whether a value satisfies all constraints on its feature, by the independent reader."""
     said = [each for name, each in constraints if name == feature]
     anyone = any(each.get("missing") for each in said)
     return all(
@@ -96,7 +96,7 @@ def said_by(constraints, feature, value, own, spread=SPREAD):
 
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 1000))
 @examples(25)
-def test_rows_hold_where_the_independent_reader_says_so(constraints, seed):
+def test_accepted_rows_match_the_independent_reader(constraints, seed):
     factual = np.random.default_rng(seed).permutation(len(X))
     made = [mcce.allow(feature, **said) for feature, said in constraints]
     resolved = resolve(made, SCHEMA)
@@ -123,7 +123,7 @@ def test_rows_hold_where_the_independent_reader_says_so(constraints, seed):
 
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 1000), st.integers(0, 255))
 @examples(25)
-def test_factuals_that_agree_in_what_draws_depend_on_may_be_drawn_the_same(constraints, seed, fixed):
+def test_factuals_with_equal_draw_settings_may_share_draws(constraints, seed, fixed):
     fixed_names = [name for j, name in enumerate(X.columns) if fixed >> j & 1]
     resolved = resolve([mcce.allow(feature, **said) for feature, said in constraints], SCHEMA, fixed_names)
     within = resolved.within(MATRIX)
@@ -144,8 +144,8 @@ def test_factuals_that_agree_in_what_draws_depend_on_may_be_drawn_the_same(const
 
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 255), st.booleans())
 @examples(10)
-def test_a_contradiction_is_found_where_no_value_obeys(constraints, fixed, with_rule):
-    """Every value that a feature could have is tried: its own, all levels, all points of the training range."""
+def test_contradiction_is_found_if_no_value_is_feasible(constraints, fixed, with_rule):
+    """Every possible value of a feature is tried: its own, all levels, all points of the training range."""
     fixed_names = [name for j, name in enumerate(X.columns) if fixed >> j & 1]
     rules = ["if owner then `7` <= 300"] if with_rule else []
     resolved = resolve([*(mcce.allow(f, **said) for f, said in constraints), *rules], SCHEMA, fixed_names)
@@ -171,7 +171,7 @@ def test_a_contradiction_is_found_where_no_value_obeys(constraints, fixed, with_
         assert set(resolved.check_factuals(factuals, few.index).index) == expected
 
 
-def test_constraints_for_single_factuals():
+def test_constraints_per_factual():
     table = pd.DataFrame(
         {"feature": ["age", "age", "job"], "low": [20, None, None], "never": [None, [25], "cook"]}, index=[3, 3, 5]
     )
@@ -201,7 +201,7 @@ def test_constraints_for_single_factuals():
         resolved.check_factuals(factuals[[0, 3]], index[[0, 3]])
 
 
-def test_a_contradiction_names_the_factual_the_constraints_and_the_value():
+def test_contradiction_names_factual_constraints_and_value():
     constraints = [
         mcce.allow("edu", direction="increase"),
         mcce.allow("edu", never=["phd"]),
@@ -216,13 +216,13 @@ def test_a_contradiction_names_the_factual_the_constraints_and_the_value():
     assert old["reason"].iloc[0].endswith("and may not change, which violates: age <= 25")
 
 
-def test_a_rule_that_leaves_nothing_of_its_last_feature_is_a_contradiction():
+def test_rule_that_excludes_all_values_of_its_last_feature_is_a_contradiction():
     found = resolve("`7` >= 20 * age", SCHEMA, fixed=["age"]).check_factuals(MATRIX, X.index)
     assert found.index.tolist() == X.index[X["age"] * 20 > 400].tolist()
     assert found["reason"].str.contains("and no value of 7 is allowed by: `7` >= 20 \\* age").all()
 
 
-def test_what_excludes_nothing_restricts_nobody():
+def test_constraint_that_excludes_nothing_restricts_no_row():
     said = [
         mcce.allow("age", low=18, high=40, step=1),
         mcce.allow("edu", low="none", missing=True),
@@ -236,7 +236,7 @@ def test_what_excludes_nothing_restricts_nobody():
     assert len(np.unique(resolved.draws_depend_on(MATRIX), axis=0)) == 1
 
 
-def test_constraints_go_to_another_process():
+def test_constraints_can_be_pickled():
     resolved = resolve([mcce.allow("age", step=2), "age > was(age)", mcce.only({3: ["age"]})], SCHEMA)
     sent = pickle.loads(pickle.dumps(resolved))
     assert sent == resolved
@@ -275,14 +275,14 @@ def test_constraints_go_to_another_process():
         (mcce.allow("job", never=JOBS), "allows none of its levels"),
     ],
 )
-def test_what_does_not_fit_the_table_is_refused(said, error):
+def test_constraints_inconsistent_with_the_table_raise(said, error):
     with pytest.raises(InputError, match=error):
         resolve(said, SCHEMA)
     if said == mcce.allow("age", low=90):
         assert resolve(said, SCHEMA, fixed=["age"])  # whether a factual breaks it is for the factual to say
 
 
-def test_two_rules_of_one_name_are_refused():
+def test_duplicate_rule_names_raise():
     with pytest.raises(InputError, match=r"two different rules are called '<lambda>'; give one of them another name"):
         resolve([mcce.rule(lambda rows, was, bound=bound: rows["age"] > bound) for bound in (1, 2)], SCHEMA)
     with pytest.raises(InputError, match="factual 3: constrained feature 'x' is not a column"):

@@ -1,4 +1,4 @@
-"""Draws of a chain within constraints, read by the independent reader."""
+"""Draws of a chain within constraints, checked by the independent reader."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPREAD = spreads(X)
 
 @functools.cache
 def chain():
-    """Not fitted where tests are collected, which each process does."""
+    """Fit on first use, since every process collects the tests."""
     return mcce.ChainModel(sampler={"age": "norm", "*": "cart"}, fixed=["owner"], random_state=1).fit(X)
 
 
@@ -45,7 +45,7 @@ def draw(constraints, factuals, keys):
 
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 390))
 @examples(10)
-def test_no_draw_that_lives_breaks_a_constraint(said, begin):
+def test_live_draws_violate_no_constraint(said, begin):
     said = [(name, each) for name, each in said if name != "owner"] or [("age", {"low": 20})]
     constraints = resolve([mcce.allow(name, **each) for name, each in said], SCHEMA, ["owner"])
     factuals = X.iloc[begin : begin + 6]
@@ -58,7 +58,7 @@ def test_no_draw_that_lives_breaks_a_constraint(said, begin):
     assert constraints.hold(drawn.rows[alive], matrix[owner[alive]]).all()
 
 
-def test_factuals_that_agree_in_what_draws_depend_on_have_the_same_draws():
+def test_factuals_with_equal_draw_settings_have_the_same_draws():
     said = [mcce.allow("age", direction="increase"), mcce.allow("edu", never=["none"], missing=True)]
     constraints = resolve(said, SCHEMA, ["owner"])
     matrix = SCHEMA.encode(X).matrix
@@ -74,7 +74,7 @@ def test_factuals_that_agree_in_what_draws_depend_on_have_the_same_draws():
 
 
 @pytest.mark.parametrize("feature", ["age", "salary"])
-def test_numbers_are_drawn_on_the_grid_that_was_asked_for(feature):
+def test_numbers_are_drawn_on_the_requested_grid(feature):
     constraints = resolve(mcce.allow(feature, step=5, low=20), SCHEMA, ["owner"])
     drawn, owner, matrix = draw(constraints, X.iloc[:20], np.arange(20))
     column = SCHEMA.names.index(feature)

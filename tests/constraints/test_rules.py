@@ -80,7 +80,7 @@ def comparing(sign, first, second):
 
 @st.composite
 def conditions(draw, depth=2):
-    """A text for a condition, and a function of (row, was) that asks it in plain Python."""
+    """A text for a condition, and a function of (row, was) that evaluates it in plain Python."""
     kind = draw(st.integers(0, 11 if depth else 7))
     sign = draw(st.sampled_from(sorted(SIGNS)))
     if kind == 0:
@@ -152,7 +152,7 @@ def conditions(draw, depth=2):
 
 @given(conditions(), st.integers(0, 1000))
 @examples(40)
-def test_a_rule_holds_where_plain_python_says_so(condition, seed):
+def test_rule_holds_where_plain_python_agrees(condition, seed):
     text, asked = condition
     factual = np.random.default_rng(seed).permutation(len(X))
     expected = [asked(X.iloc[i], X.iloc[f]) for i, f in enumerate(factual)]
@@ -161,7 +161,7 @@ def test_a_rule_holds_where_plain_python_says_so(condition, seed):
 
 @given(conditions(), st.integers(0, 1000))
 @examples(40)
-def test_bounds_allow_exactly_the_values_with_which_the_rule_holds(condition, seed):
+def test_bounds_allow_exactly_the_values_that_satisfy_the_rule(condition, seed):
     rng = np.random.default_rng(seed)
     rule = resolved(condition[0])
     factuals = MATRIX[rng.permutation(len(X))]
@@ -229,13 +229,13 @@ def test_bounds_of_changes_are_exact_to_the_last_float(text, c):
 
 @pytest.mark.parametrize("text", [*CHANGES, "abs(hired - was(hired)) <= {c}", "hired - was(hired) <= {c}"])
 def test_rules_about_the_change_of_one_feature_bound_its_draws(text):
-    """What bounds the draws is not open: rows that break it are not drawn and rejected."""
+    """Bounds are applied to the draws: violating rows are not drawn and rejected."""
     constraints = resolve([text.format(c=50)], SCHEMA)
     assert not constraints.open_rules
     assert constraints.within(MATRIX)
 
 
-def test_a_rule_says_what_it_reads():
+def test_rule_lists_the_columns_it_reads():
     rule = resolved("if was(job) == 'cook' then salary >= was(salary) + age")
     assert (rule.columns, rule.factual_columns, rule.reads_factual) == ((0, 1), (1, 2), True)
     assert not resolved("age > 3").reads_factual
@@ -243,7 +243,7 @@ def test_a_rule_says_what_it_reads():
     assert hash(rule) == hash(resolved("if was(job) == 'cook' then salary >= was(salary) + age"))
 
 
-def test_levels_of_two_columns_compare_by_what_they_are():
+def test_levels_of_two_columns_are_compared_by_value():
     frame = pd.DataFrame({"a": ["x", "y", "z", None], "b": ["y", "y", "w", "y"], "c": ["w", "y", "w", "y"]})
     schema = Schema.from_data(frame)
     matrix = schema.encode(frame).matrix
@@ -253,7 +253,7 @@ def test_levels_of_two_columns_compare_by_what_they_are():
     assert ask("b == c") == [False, True, True, True]
 
 
-def test_a_level_may_be_a_number_or_hold_spaces():
+def test_level_may_be_a_number_or_contain_spaces():
     frame = pd.DataFrame({"grade": [1, 2, 3], "say": ["a  b", "c", "c"]})
     schema = Schema.from_data(frame, kinds={"grade": "ordered"})
     matrix = schema.encode(frame).matrix
@@ -262,7 +262,7 @@ def test_a_level_may_be_a_number_or_hold_spaces():
     assert ask(" say == 'a  b'") == [True, False, False]
 
 
-def test_a_function_is_given_its_columns_and_those_of_the_factuals():
+def test_function_gets_its_columns_and_those_of_the_factuals():
     seen = []
 
     def not_less(rows, was):
@@ -286,7 +286,7 @@ def test_a_function_is_given_its_columns_and_those_of_the_factuals():
         (lambda rows, was: [True] * 39 + [None], "returned a value that is not boolean: None"),
     ],
 )
-def test_a_function_that_gives_no_booleans_is_refused(function, said):
+def test_function_without_boolean_result_raises(function, said):
     with pytest.raises(InputError, match=said):
         resolve_rule(mcce.rule(function), SCHEMA).holds(MATRIX, MATRIX)
 
@@ -309,12 +309,12 @@ def test_a_function_that_gives_no_booleans_is_refused(function, said):
         ("was(agee) > 1", r"'agee' is not a column; did you mean 'age'\?"),
     ],
 )
-def test_what_does_not_fit_the_table_is_refused(text, said):
+def test_rules_inconsistent_with_the_table_raise(text, said):
     with pytest.raises(InputError, match=said):
         resolved(text)
 
 
-def test_a_label_is_named_by_its_text_if_that_tells_it():
+def test_label_is_named_by_its_text_if_unambiguous():
     frame = pd.DataFrame([[1, 2, 3]], columns=pd.Index([(1,), 5, "5"], dtype=object, tupleize_cols=False))
     schema = Schema.from_data(frame)
     assert resolve_rule(mcce.rule("`(1,)` > `5`"), schema).columns == (0, 2)
@@ -326,7 +326,7 @@ def test_a_label_is_named_by_its_text_if_that_tells_it():
 
 
 class Odd:
-    """A label that is written like a number, and is none."""
+    """A text label that is written like a number."""
 
     def __str__(self):
         return "5"
@@ -341,17 +341,17 @@ class Odd:
         ({"expression": "age > 2", "name": 3}, "name of a rule is 3; give a text"),
     ],
 )
-def test_a_rule_is_a_text_or_a_function(arguments, said):
+def test_rule_is_a_text_or_a_function(arguments, said):
     with pytest.raises(InputError, match=said):
         mcce.rule(arguments.pop("expression"), **arguments)
 
 
-def test_a_function_names_columns_that_exist():
+def test_function_must_name_existing_columns():
     with pytest.raises(InputError, match=r"feature of the rule 'len', 'agee' is not .* did you mean 'age'\?"):
         resolve_rule(mcce.rule(len, features=["agee"]), SCHEMA)
 
 
-def test_transitions_go_forward_along_a_chain_only():
+def test_transitions_only_go_forward_along_a_chain():
     levels = ["none", "primary", "secondary", "it's", None]
     was, now = zip(*itertools.product(levels, repeat=2))
     before, after = pd.DataFrame({"my school": was}), pd.DataFrame({"my school": now})
@@ -364,11 +364,11 @@ def test_transitions_go_forward_along_a_chain_only():
 
 
 @pytest.mark.parametrize("steps", ["none", "none -> ", "none -> none", 3])
-def test_transitions_that_are_no_chain_are_refused(steps):
+def test_invalid_transitions_raise(steps):
     with pytest.raises(InputError, match=r"transitions of 'school' are .*; give different levels as 'none -> primary"):
         mcce.transitions("school", steps)
 
 
-def test_transitions_of_a_number_are_refused():
+def test_transitions_of_a_number_raise():
     with pytest.raises(InputError, match="feature of transitions is 3; give the name of a column, a text"):
         mcce.transitions(3, "none -> primary")

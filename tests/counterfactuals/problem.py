@@ -16,7 +16,7 @@ COLUMNS = ["age", "salary", "defaulted", "home"]
 
 
 def around(before: pd.DataFrame, after: pd.DataFrame, per_factual: int = 1, **more) -> Counterfactuals:
-    """A result that has `after` as counterfactuals of `before`, with measures that mean nothing."""
+    """A result with `after` as counterfactuals of `before`, with arbitrary measures."""
     ids = np.repeat(before.index, per_factual)
     ranks = np.tile(np.arange(1, per_factual + 1), len(before))
     frame = after.set_axis(pd.MultiIndex.from_arrays([ids, ranks], names=["id", "rank"]))

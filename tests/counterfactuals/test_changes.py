@@ -14,7 +14,7 @@ from tests.counterfactuals.problem import around
 from tests.marks import examples
 
 
-def test_changes_by_hand(found):
+def test_changes_match_hand_calculation(found):
     expected = pd.DataFrame(
         [
             ("ann", 1, "salary", 68_000, 72_000),

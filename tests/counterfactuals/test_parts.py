@@ -14,7 +14,7 @@ def found():
 
 
 @pytest.mark.slow
-def test_one_factual_alone(found):
+def test_single_factual(found):
     for id in found:
         one = found[id]
         assert type(one) is type(found)
@@ -28,7 +28,7 @@ def test_one_factual_alone(found):
     pd.testing.assert_frame_equal(one.contributions(id), found.contributions(id))
 
 
-def test_going_through_a_result_gives_the_explained_ids(found):
+def test_iteration_yields_the_explained_ids(found):
     explained = found.frame.index.get_level_values("id").unique().tolist()
     assert list(found) == explained
     assert len(found) == 2 * len(explained), "len counts the counterfactuals"
@@ -41,7 +41,7 @@ def test_going_through_a_result_gives_the_explained_ids(found):
         found["nobody"]
 
 
-def test_sentences_are_those_of_every_factual(found):
+def test_sentences_cover_every_factual(found):
     said = mcce.report.sentences(found)
     assert said.index.equals(found.factuals.index)
     assert said.to_dict() == {id: found.sentence(id) for id in found.factuals.index}

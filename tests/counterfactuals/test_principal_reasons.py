@@ -1,4 +1,4 @@
-"""Principal reasons of a result: what is asked of it, and what is refused."""
+"""Principal reasons of a result: requests and errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS["burden"] = (ROWS["rent"] / ROWS["usd"]).round(3)
 
 @pytest.fixture(scope="module")
 def found() -> mcce.Counterfactuals:
-    """A person who is refused since the burden is too high, and one who is accepted."""
+    """A factual rejected for a high burden, and an accepted one."""
     explainer = mcce.MCCE(
         lambda rows: rows["burden"] < 0.1,
         decision=True,
@@ -36,7 +36,7 @@ def found() -> mcce.Counterfactuals:
     return explainer.explain(people, n_samples=200)
 
 
-def test_columns_that_are_computed_from_others_are_no_reasons(found):
+def test_derived_columns_are_not_reasons(found):
     table = found.principal_reasons("refused", every=True, n_draws=200)
     assert sorted(table.index) == ["age", "eur", "home", "rent"]  # usd goes with eur, to which it is tied
     assert table.loc[["age", "home"], "repair"].tolist() == ["fixed", "no effect"]
@@ -47,12 +47,12 @@ def test_columns_that_are_computed_from_others_are_no_reasons(found):
     assert listed["shapley"].iloc[0] == table["shapley"].max()
 
 
-def test_one_seed_gives_one_answer_for_one_factual_or_many(found):
+def test_same_seed_gives_same_answer_for_one_factual_or_many(found):
     table = found.principal_reasons("refused", n_draws=100)
     pd.testing.assert_frame_equal(found["refused"].principal_reasons("refused", n_draws=100), table)
 
 
-def test_a_factual_without_a_counterfactual_has_reasons_within_its_constraints():
+def test_factual_without_counterfactual_has_reasons_within_its_constraints():
     explainer = mcce.MCCE(lambda rows: rows["usd"] > 50_000, decision=True, fixed=["age"], random_state=1)
     explainer.fit(ROWS[["age", "usd", "home"]], relations=())
     nothing = explainer.explain(ROWS[["age", "usd", "home"]].head(1), constraints=[mcce.allow("usd", high=40_000)])
@@ -64,7 +64,7 @@ def test_a_factual_without_a_counterfactual_has_reasons_within_its_constraints()
     assert "none was found whose change" in mcce.report.letter(nothing, 0, reasons=True).replace("\n", " ")
 
 
-def test_what_cannot_be_answered_is_refused(found, tmp_path):
+def test_unanswerable_requests_raise(found, tmp_path):
     with pytest.raises(InputError, match="'accepted' has the wanted decision; there are no reasons for a refusal"):
         found.principal_reasons("accepted")
     with pytest.raises(InputError, match="n is 0"):

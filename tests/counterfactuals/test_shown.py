@@ -1,4 +1,4 @@
-"""A result in a terminal, as a page and as a picture."""
+"""A result in a terminal, as a page and as a plot."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_plot_of_the_changes_of_many(found):
 
 
 def shown_in_every_way(found, folder):
-    """Return the sentence of the first case, after every word and picture of the result."""
+    """Return the sentence of the first case after rendering every text and picture of the result."""
     id = next(iter(found))
     for text in (
         repr(found),
@@ -129,7 +129,7 @@ def shown_in_every_way(found, folder):
     ("blank", "shown"),
     [("\u200b", '"\\u200b"'), *nightly_rows((" ", '" "'), ("\ufeff", '"\\ufeff"'), ("\u00a0", '"\\xa0"'), ("", '""'))],
 )
-def test_names_and_levels_without_ink_are_shown(blank, shown, tmp_path):
+def test_blank_names_and_levels_are_shown(blank, shown, tmp_path):
     before = pd.DataFrame({blank: [1.0, 2.0], "job": [blank, blank]}, index=[blank, "ann"])
     after = before.assign(**{blank: [3.0, 4.0], "job": ["cook", "cook"]})
     said = shown_in_every_way(around(before, after), tmp_path)
@@ -137,7 +137,7 @@ def test_names_and_levels_without_ink_are_shown(blank, shown, tmp_path):
 
 
 @pytest.mark.slow
-def test_letters_that_a_font_leaves_blank_are_drawn(tmp_path):
+def test_characters_missing_from_a_font_are_drawn(tmp_path):
     before = pd.DataFrame({"job": ["\u2800", "\u2800"]}, index=["\u2800", "ann"])  # a pattern of Braille without dots
     assert "cook instead of \u2800" in shown_in_every_way(around(before, before.assign(job="cook")), tmp_path)
 

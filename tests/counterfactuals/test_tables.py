@@ -1,4 +1,4 @@
-"""The tables of a result: summary, sentences, ids, the floor, and what is refused."""
+"""The tables of a result: summary, sentences, ids, the floor, and errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def nothing_found(found: Counterfactuals) -> Counterfactuals:
     )
 
 
-def test_summary_by_hand(found):
+def test_summary_matches_hand_calculation(found):
     value = found.summary()["value"]
     assert value["factuals"] == 3
     assert value["explained"] == 2
@@ -41,7 +41,7 @@ def test_summary_by_hand(found):
     assert value["seconds generate"] == 2.0
 
 
-def test_changed_features_by_hand(found):
+def test_changed_features_match_hand_calculation(found):
     table = found.changed_features()
     assert list(table.index) == ["salary", "defaulted", "home", "age"]
     assert list(table["share"]) == [0.5, 0.5, 0.5, 0.0]
@@ -68,12 +68,12 @@ def test_sentence_of_three_changes_and_of_none():
 
 
 @pytest.mark.parametrize("id", ["dan", 3, ("ann", 1), ["ann"], None])
-def test_an_unknown_id_is_named_with_the_known_ones(found, id):
+def test_unknown_id_raises_and_lists_known_ids(found, id):
     with pytest.raises(InputError, match=r"no factual has the id .*'ann', 'bob', 'cis'"):
         found.sentence(id)
 
 
-def test_an_unknown_rank_says_which_there_are(found):
+def test_unknown_rank_raises_and_lists_known_ranks(found):
     with pytest.raises(InputError, match=r"'ann' has no counterfactual of rank 3, only 1, 2; .*n_counterfactuals"):
         found.sentence("ann", rank=3)
 
@@ -98,7 +98,7 @@ def test_ids_of_any_type(index):
 
 
 def sparse_of(found: Counterfactuals, floor: float) -> Counterfactuals:
-    """As if asked for sparsely, with plausibilities on both sides of a floor of 0.05 and one at it."""
+    """As for sparse answers, with plausibilities on both sides of a floor of 0.05 and one at it."""
     measures = found.measures.assign(plausibility=[0.021, 0.6, 0.05])
     return replace(found, measures=measures, run=Run(settings={"sparse": True, "floor": floor}))
 
@@ -125,7 +125,7 @@ def test_rows_below_the_floor_are_marked(found):
     assert [cell[0] for cell in first[:5]] == ["→ 1", "0.62", "2", "0.3", "0.021"]
 
 
-def test_a_row_at_the_floor_is_not_below_it(found):
+def test_row_at_the_floor_is_not_below_it(found):
     assert sparse_of(found, 0.1 / 2 + 1e-17).below_floor().tolist() == [True, False, False]
     assert sparse_of(found, 0.05 + 1e-12).below_floor().tolist() == [True, False, False], "rounding"
     assert sparse_of(found, 0.051).below_floor().tolist() == [True, False, True]
@@ -133,7 +133,7 @@ def test_a_row_at_the_floor_is_not_below_it(found):
     assert "Use with caution: hardly any of the real rows" in none.sentence("ann")
 
 
-def test_without_a_floor_nothing_is_said_of_it(found):
+def test_output_without_a_floor_does_not_mention_it(found):
     plain = replace(sparse_of(found, 0.05), run=Run(settings={"sparse": False, "floor": 0.05}))
     for result in (found, plain):
         assert not result.below_floor().any()
@@ -149,7 +149,7 @@ def test_to_frame(found):
     assert table["home"].dtype == found.frame["home"].dtype
 
 
-def test_to_frame_keeps_features_that_are_called_like_measures():
+def test_to_frame_keeps_features_named_like_measures():
     before = pd.DataFrame({"id": [1], "L0": [2]})
     table = around(before, before)
     assert list(table.to_frame().columns) == [
@@ -164,7 +164,7 @@ def test_to_frame_keeps_features_that_are_called_like_measures():
     ]
 
 
-def test_nothing_found(found):
+def test_no_counterfactual_found(found):
     empty = nothing_found(found)
     assert len(empty) == 0
     assert list(empty.changes().columns) == ["id", "rank", "feature", "from", "to"]
@@ -177,7 +177,7 @@ def test_nothing_found(found):
         empty.plot()
 
 
-def test_tables_that_do_not_fit_together_are_refused(found):
+def test_inconsistent_tables_raise(found):
     parts = {name: getattr(found, name) for name in found.__dataclass_fields__}
     with pytest.raises(InputError, match="measures and frame"):
         Counterfactuals(**{**parts, "measures": found.measures.iloc[::-1]})
@@ -188,13 +188,13 @@ def test_tables_that_do_not_fit_together_are_refused(found):
         Counterfactuals(**{**parts, **one})
 
 
-def test_is_frozen_and_can_be_pickled(found):
+def test_result_is_frozen_and_can_be_pickled(found):
     with pytest.raises(AttributeError):
         found.decision = "other"
     pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).changes(), found.changes())
 
 
-def test_the_record_of_the_run(found):
+def test_record_of_the_run(found):
     assert found.run.seconds == 3.5
     assert found.run.floor is None
     assert sparse_of(found, 0.1).run.floor == 0.1
@@ -209,12 +209,12 @@ def test_the_record_of_the_run(found):
         ("_anything", "has no '_anything'"),
     ],
 )
-def test_an_unknown_attribute_suggests_a_known_one(found, name, message):
+def test_unknown_attribute_suggests_a_known_one(found, name, message):
     with pytest.raises(AttributeError, match=re.escape(message)):
         getattr(found, name)
 
 
-def test_why_is_asked_when_wanted(found):
+def test_reasons_are_computed_on_demand(found):
     asked = []
 
     def look_into(places):
@@ -238,7 +238,7 @@ def test_why_is_asked_when_wanted(found):
         replace(found, unexplained=found.unexplained.iloc[:0]).why_unexplained("cis")
 
 
-def test_standard_errors_are_asked_when_wanted(found):
+def test_standard_errors_are_computed_on_demand(found):
     with pytest.raises(InputError, match="this result was loaded from a file or built by hand"):
         found.standard_errors()
     live = replace(found, _questions=Questions(standard_errors=lambda: {"L0": 0.25}))
@@ -247,7 +247,7 @@ def test_standard_errors_are_asked_when_wanted(found):
     assert live.summary(standard_errors=True)["value"]["se L0"] == 0.25
 
 
-def test_reasons_are_counted_by_sort_and_in_short_lines():
+def test_reasons_are_counted_by_kind_in_short_lines():
     X = mcce.datasets.load_loans(400).X
     rich = mcce.MCCE(lambda rows: rows["salary"] > 120_000, decision=True, fixed=["age", "sex"], random_state=1).fit(X)
     bounds = [mcce.allow("loan_amount", low=10_000, direction="decrease"), mcce.allow("savings", step=100)]

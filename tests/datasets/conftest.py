@@ -1,4 +1,4 @@
-"""A machine without the paper's data."""
+"""An environment without the paper's data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's four data sets, where they are at hand."""
+"""The paper's four data sets, if available."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAPER = {"adult": load_adult, "gmc": load_gmc, "fico": load_fico, "german": load
 
 
 def paper_folder(name: str) -> Path:
-    """The folder with a paper's data set; the test is skipped where there is none."""
+    """Return the folder with a paper's data set; skip the test without it."""
     beside = Path(__file__).resolve().parents[2].parent / "shared" / "data"
     for place in (os.environ.get("MCCE_DATA"), beside):
         if place and (Path(place) / f"{name}.csv.gz").is_file():

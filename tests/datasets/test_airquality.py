@@ -1,4 +1,4 @@
-"""Data sets: what all have in common, and airquality against R's facts."""
+"""Common properties of the data sets, and airquality compared with R."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mcce.datasets import load_airquality, load_loans
 from mcce.exceptions import InputError
 
 
-def test_the_modules_have_examples():
-    """They are run with all others, in `tests/test_docs.py`."""
+def test_modules_have_examples():
+    """`tests/test_docs.py` runs them with all others."""
     modules = pkgutil.iter_modules(datasets.__path__, "mcce.datasets.")
     tests = [test for m in modules for test in doctest.DocTestFinder().find(importlib.import_module(m.name))]
     assert sum(len(test.examples) for test in tests) > 10
 
 
-def test_airquality_has_the_facts_of_r():
+def test_airquality_matches_r():
     air = load_airquality()
     assert list(air.X) == ["Solar.R", "Wind", "Temp", "Month", "Day"]
     assert (len(air.X), air.y.name, air.fixed, air.desired) == (153, "Ozone", ["Wind"], None)
@@ -41,7 +41,7 @@ def test_airquality_without_missing_values():
     assert air.y.mean() == pytest.approx(42.0990991)  # R: mean(na.omit(airquality)$Ozone)
 
 
-def test_airquality_has_no_wanted_value():
+def test_airquality_has_no_desired_value():
     with pytest.raises(InputError, match=r"'airquality' has no desired value: its response 'Ozone' is numeric"):
         load_airquality().wanted  # noqa: B018
 

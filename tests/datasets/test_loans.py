@@ -1,4 +1,4 @@
-"""The loan process against its documented formulas."""
+"""The loan process compared with its documented formulas."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_loans_schema(loans):
 
 
 @pytest.mark.slow
-def test_loans_are_reproducible_and_leave_the_global_random_state_alone(loans):
+def test_loans_are_reproducible_and_keep_the_global_random_state(loans):
     np.random.seed(3)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     again = load_loans()
@@ -97,7 +97,7 @@ def test_loans_have_any_number_of_rows():
 
 
 @pytest.mark.parametrize("n", [0, -3, 2.5, "many", True])
-def test_loans_refuse_a_senseless_number_of_rows(n):
+def test_loans_reject_an_invalid_number_of_rows(n):
     with pytest.raises(InputError, match=r"n is .*; it must be a whole number of at least 1"):
         load_loans(n)
 
@@ -174,17 +174,17 @@ def test_default_follows_its_probability(many):
     assert p_of_frequencies(many.y.to_numpy(), true_default_probability(many.X)) > LEVEL
 
 
-def test_default_probability_of_the_customer_by_hand(loans):
+def test_default_probability_of_the_customer_matches_hand_calculation(loans):
     logit = -1.7 - 2.6 * math.log(1.36) + 1.1 + 0.6 * math.log(14 / 15) - 0.12 * math.log(13) - 0.36 + 0.04 + 0.2
     assert true_default_probability(loans.X.iloc[[0]])[0] == pytest.approx(sigmoid(logit), rel=1e-12)
 
 
-def test_default_probability_takes_plain_strings(loans):
+def test_default_probability_accepts_plain_strings(loans):
     plain = loans.X.astype({"employment": object, "housing": object, "salary": float})
     np.testing.assert_allclose(true_default_probability(plain), true_default_probability(loans.X), rtol=1e-14)
 
 
-def test_default_probability_says_what_is_wrong(loans):
+def test_default_probability_reports_invalid_input(loans):
     with pytest.raises(InputError, match=r"need a column 'salary'; did you mean 'salry'\?"):
         true_default_probability(loans.X.rename(columns={"salary": "salry"}))
     with pytest.raises(InputError, match="'employment' holds 'pilot'; known: 'employed'"):
@@ -211,7 +211,7 @@ def fitted(kind: str, X, y):
 
 
 @pytest.mark.parametrize("kind", ["logistic", *nightly("boosting")])
-def test_a_fitted_model_tells_the_story_of_the_paper(loans, kind):
+def test_fitted_model_reproduces_the_example_of_the_paper(loans, kind):
     model = fitted(kind, loans.X, loans.y)
     her = loans.X.iloc[[0]]
 
@@ -227,7 +227,7 @@ def test_a_fitted_model_tells_the_story_of_the_paper(loans, kind):
 
 
 @pytest.mark.parametrize("kind", ["logistic", *nightly("boosting")])
-def test_a_fitted_model_ranks_new_customers(loans, many, kind):
+def test_fitted_model_ranks_new_customers(loans, many, kind):
     from sklearn.metrics import roc_auc_score
 
     model = fitted(kind, loans.X, loans.y)
@@ -235,7 +235,7 @@ def test_a_fitted_model_ranks_new_customers(loans, many, kind):
     assert 0.77 < auc < 0.85
 
 
-def test_the_true_probability_tells_the_story_too(loans):
+def test_true_probability_reproduces_the_example_of_the_paper(loans):
     her = loans.X.iloc[[0]]
     assert true_default_probability(her)[0] >= 0.1
     assert true_default_probability(her.assign(salary=80_000))[0] < 0.1

@@ -1,4 +1,4 @@
-"""The paper's four data sets against published facts."""
+"""The paper's four data sets compared with published facts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FACTS = {  # rows, continuous, categorical, desired, how many have it, immutable
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_paper_data_have_the_published_facts(name):
+def test_paper_data_match_the_published_facts(name):
     data = PAPER[name](paper_folder(name))
     rows, continuous, categorical, desired, n_desired, immutable = FACTS[name]
     kinds = [str(d) for d in data.X.dtypes]
@@ -55,7 +55,7 @@ def test_paper_data_agree_with_their_metadata(name):
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_binarised_data_are_those_of_the_paper(name):
+def test_binarised_data_match_the_paper(name):
     folder = paper_folder(name)
     data = PAPER[name](folder, binarise=True, **AS_IN_THE_PAPER.get(name, {}))
 
@@ -77,7 +77,7 @@ def test_binarised_data_are_those_of_the_paper(name):
     assert len(data.X) == {"gmc": 115527, "fico": 9871}.get(name, FACTS[name][0])
 
 
-def test_gmc_missing_values_stay_unless_dropped():
+def test_gmc_missing_values_are_kept_by_default():
     folder = paper_folder("gmc")
     data = load_gmc(folder)
     assert data.X.isna().sum()[["MonthlyIncome", "NumberOfDependents"]].tolist() == [29731, 3924]
@@ -87,7 +87,7 @@ def test_gmc_missing_values_stay_unless_dropped():
     assert complete.wanted.sum() == 111912
 
 
-def test_gmc_refuses_a_senseless_trim(no_data):
+def test_gmc_rejects_an_invalid_trim(no_data):
     with pytest.raises(InputError, match="trim, a number of standard deviations, above 0; got -1"):
         load_gmc(trim=-1)
 

@@ -1,4 +1,4 @@
-"""The paper's data sets: valid, unviolated, and as near as the plain method gets with as many draws.
+"""The paper's data sets: valid counterfactuals, as near as those of the plain method.
 
 The plain method is `benchmarks.plain`: scikit-learn's trees, every candidate asked, no code of the package.
 """
@@ -82,7 +82,7 @@ def test_german():
 
 @pytest.mark.slow
 def test_german_with_all_its_levels():
-    """No factual is left out and no level lost when the categorical features are not coded as 0 and 1."""
+    """No factual is dropped and no level lost if the categorical features are not coded as 0 and 1."""
     data = load_german(paper_folder("german"))
     model = HistGradientBoostingClassifier(max_iter=12, random_state=0, categorical_features="from_dtype").fit(
         data.X, data.y
@@ -114,8 +114,8 @@ def test_adult():
 
 
 @pytest.mark.slow
-def test_fico_rows_without_a_record_are_told():
-    """ExternalRiskEstimate = -9 is no record; a model that refuses all of them leaves nothing to find."""
+def test_fico_rows_without_a_record_are_reported():
+    """ExternalRiskEstimate = -9 means no record; a model that rejects all such rows leaves nothing to find."""
     data = load_fico(paper_folder("fico"))
     no_record = (data.X["ExternalRiskEstimate"] == -9).to_numpy()
     assert no_record.sum() > 500

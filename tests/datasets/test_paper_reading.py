@@ -1,4 +1,4 @@
-"""Reading data sets: small files made here, and OpenML's layouts."""
+"""Reading data sets: small constructed files and the layouts of OpenML."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_fico_from_a_small_file(tmp_path):
     assert "coded 1 for the most frequent level" in binary.description
 
 
-def test_gzipped_and_plain_files_read_alike(tmp_path):
+def test_gzipped_and_plain_files_are_read_equally(tmp_path):
     (tmp_path / "plain").mkdir()
     (tmp_path / "zipped").mkdir()
     write_fico(tmp_path / "plain")
@@ -51,7 +51,7 @@ def test_gzipped_and_plain_files_read_alike(tmp_path):
     assert_frame_equal(load_fico(tmp_path / "plain").X, load_fico(tmp_path / "zipped").X)
 
 
-def test_the_argument_goes_before_the_environment(tmp_path, monkeypatch):
+def test_argument_overrides_the_environment(tmp_path, monkeypatch):
     (tmp_path / "given").mkdir()
     write_fico(tmp_path, AverageMInFile=5)
     write_fico(tmp_path / "given", AverageMInFile=6)
@@ -60,7 +60,7 @@ def test_the_argument_goes_before_the_environment(tmp_path, monkeypatch):
     assert load_fico(tmp_path / "given").X["AverageMInFile"].tolist() == [6, 6, 6, 6]
 
 
-def test_a_file_with_an_unknown_level_is_refused(tmp_path):
+def test_file_with_an_unknown_level_raises(tmp_path):
     write_fico(tmp_path, MaxDelqEver=[8, 17, 2, -9])
     with pytest.raises(InputError, match=r"column 'MaxDelqEver' of .*fico.csv holds '17'; known: '-9', '2'"):
         load_fico(tmp_path)
@@ -69,7 +69,7 @@ def test_a_file_with_an_unknown_level_is_refused(tmp_path):
         load_fico(tmp_path)
 
 
-def test_a_file_with_the_wrong_columns_is_refused(tmp_path):
+def test_file_with_the_wrong_columns_raises(tmp_path):
     write_fico(tmp_path, row=1)
     with pytest.raises(InputError, match=r"columns of FICO / HELOC: missing none, not expected 'row'"):
         load_fico(tmp_path)
@@ -82,13 +82,13 @@ def test_a_file_with_the_wrong_columns_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_a_folder_without_the_file_is_named(name, tmp_path, no_data):
+def test_folder_without_the_file_is_named(name, tmp_path, no_data):
     with pytest.raises(InputError, match=rf"no {name}.csv.gz or {name}.csv \(folder is .*without such a file\)"):
         PAPER[name](tmp_path)
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_without_data_the_error_says_where_to_get_them(name, no_data):
+def test_missing_data_error_names_the_source(name, no_data):
     with pytest.raises(InputError, match=rf"Give load_{name} the folder .* or set MCCE_DATA .* The data are"):
         PAPER[name]()
     with pytest.raises(InputError, match="folder is not set; MCCE_DATA is not set"):
@@ -96,7 +96,7 @@ def test_without_data_the_error_says_where_to_get_them(name, no_data):
 
 
 @pytest.mark.parametrize(("name", "data_id"), [("adult", 1590), ("german", 31)])
-def test_without_a_network_the_error_says_so(name, data_id, no_data):
+def test_missing_network_error_states_the_cause(name, data_id, no_data):
     with pytest.raises(InputError, match=f"OpenML data set {data_id} could not be fetched: .*no route to host"):
         PAPER[name]()
 
@@ -132,7 +132,7 @@ def test_adult_from_openml(no_data, monkeypatch):
     assert data.wanted.tolist() == [False, True, False]
 
 
-def test_adult_from_openml_is_the_local_file():
+def test_adult_from_openml_equals_the_local_file():
     raw = pd.read_csv(paper_folder("adult") / "adult.csv.gz")
     theirs = pd.concat([raw.iloc[32561:], raw.iloc[:32561]], ignore_index=True)  # UCI's test part comes first
     theirs = theirs.replace("?", np.nan).rename(columns={"income": "class"}).assign(education="HS-grad")
@@ -193,14 +193,14 @@ def test_german_from_openml(quote, no_data, monkeypatch):
     assert data.X["age"].dtype == np.int64
 
 
-def test_german_from_openml_is_the_local_file():
+def test_german_from_openml_equals_the_local_file():
     local = load_german(paper_folder("german"))
     theirs = openml.adapt(openml_german(), read_paperset("german"))
     for column in local.X:
         assert theirs[column].tolist() == local.X[column].iloc[:3].tolist()
 
 
-def test_an_openml_table_of_another_layout_is_refused(no_data, monkeypatch):
+def test_openml_table_of_another_layout_raises(no_data, monkeypatch):
     other = {31: openml_german().astype({"housing": object}).assign(housing="castle")}
     monkeypatch.setattr(openml, "fetch", other.get)
     with pytest.raises(InputError, match="column 'housing' of OpenML data set 31 holds 'castle'; known: 'rent'"):

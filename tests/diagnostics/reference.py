@@ -1,4 +1,4 @@
-"""Numbers that R computed for pairs of tables (tests/fixtures/utility)."""
+"""Numbers computed by R for pairs of tables (tests/fixtures/utility)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read(name: str) -> Case:
 
 
 def tables_of_case(stored: dict[str, Any]) -> dict[str, pd.DataFrame]:
-    """The tables of a stored case, those of rows with their levels."""
+    """The tables of a stored case, row tables with their levels."""
     tables = {key: pd.DataFrame(columns) for key, columns in stored.items() if key != "meta"}
     for key in ("real", "syn"):
         for column, levels in stored["meta"]["levels"].items():

@@ -1,4 +1,4 @@
-"""The card of an explainer: its parts, both forms, and nothing of training rows."""
+"""The card of an explainer: its parts, both formats, and no training rows."""
 
 import html.parser
 
@@ -12,7 +12,7 @@ from tests.plain_words import assert_plain
 from tests.records.problem import explainer, make_explainer, table
 
 
-def test_the_card_describes_what_was_fitted():
+def test_card_describes_the_fit():
     made = make_explainer(constraints=["debt <= was(debt) + 30"])
     text = mcce.card(made, title="Loans", intro=["Purpose.", "Owner."]).to_markdown()
     made_with = made.fingerprint()
@@ -33,14 +33,14 @@ def test_the_card_describes_what_was_fitted():
     assert text.count("Not measured") == 2
 
 
-def test_no_value_of_a_training_row_stands_on_the_card():
+def test_card_contains_no_training_value():
     text = mcce.card(explainer()).to_markdown()
     values = {str(v) for name in ("income", "since") for v in table()[name]}
     assert not [value for value in values if value in text]
     assert not [level for level in table()["job"].cat.categories if level in text]
 
 
-def test_names_of_users_stay_text_in_both_forms():
+def test_names_of_users_are_escaped_in_both_forms():
     X = pd.DataFrame({"a|b": np.arange(40.0), "<script>x</script>": np.tile([1.0, 2.0], 20)})
     made = mcce.MCCE(lambda rows: rows["a|b"] / 40, random_state=1).fit(X, relations=())
     card = mcce.card(made, title="<b>")
@@ -60,7 +60,7 @@ def test_names_of_users_stay_text_in_both_forms():
     assert opened.count("table") == 3
 
 
-def test_a_card_is_saved_by_its_ending(tmp_path):
+def test_file_extension_selects_the_format_of_a_card(tmp_path):
     card = mcce.card(explainer())
     assert card.save(tmp_path / "card.md").read_text(encoding="utf-8") == card.to_markdown() == repr(card)
     assert card.save(tmp_path / "card.html").read_text(encoding="utf-8") == card.to_html()
@@ -81,7 +81,7 @@ def test_new_rows_are_measured_and_conditionals_criticised():
 
 
 @pytest.mark.slow
-def test_a_private_fit_states_its_account_and_no_number_of_rows():
+def test_private_fit_states_its_account_and_no_number_of_rows():
     X = table()[["age", "income"]]
     private = mcce.Privacy(2.0, bounds={"age": (18, 80), "income": (0, 120)})
     made = mcce.MCCE(lambda rows: rows["income"] / 100, sampler=private, fixed=["age"], random_state=1).fit(X)
@@ -92,7 +92,7 @@ def test_a_private_fit_states_its_account_and_no_number_of_rows():
     assert "Not covered: the model explained" in text
 
 
-def test_the_label_of_the_decision_stands_beside_its_rule():
+def test_label_of_the_decision_is_beside_its_rule():
     X = pd.DataFrame({"a": np.arange(40.0)})
     granted = mcce.Interval(0.5, 1, label="the loan is granted")
     made = mcce.MCCE(lambda rows: rows["a"] / 40, decision=granted, random_state=1).fit(X, relations=())

@@ -1,4 +1,4 @@
-"""Conditionals judged out of fold: rows are judged by fits that have not seen them."""
+"""Out-of-fold evaluation of conditionals: rows are judged by fits without them."""
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ from mcce.exceptions import InputError
 
 
 class Memory(mcce.ConditionalSampler):
-    """Knows the training rows by heart: draws the value of the row with the nearest given."""
+    """A sampler that memorises the training rows: it draws the value of the row with the nearest given."""
 
     handles = frozenset({"numeric"})
 
@@ -28,7 +28,7 @@ def line(n, seed=1):
     return pd.DataFrame({"z": z, "x": 1 + z + rng.normal(size=n)})
 
 
-def test_a_sampler_that_knows_its_rows_by_heart_is_accused():
+def test_overfitted_sampler_is_flagged():
     found = conditionals(line(200), sampler=Memory(), fixed=["z"], n_draws=20)
     assert found.accused == ["x"]
     assert found["x"].skill < 0
@@ -37,14 +37,14 @@ def test_a_sampler_that_knows_its_rows_by_heart_is_accused():
 
 
 @pytest.mark.slow
-def test_the_right_family_passes_out_of_fold():
+def test_correct_family_passes_out_of_fold():
     p = [conditionals(line(200, s), sampler="norm", fixed=["z"], n_draws=20).features[0].p for s in range(12)]
     assert np.mean(np.array(p) <= 0.05) <= 0.17  # 2 of 12
 
 
-def test_scores_stand_in_the_order_of_the_rows():
+def test_scores_are_in_row_order():
     X = line(200)
-    X.loc[:19, "x"] += 100  # whoever predicts these rows errs by 100
+    X.loc[:19, "x"] += 100  # predictions of these rows err by 100
     found = conditionals(X, sampler="norm", fixed=["z"], n_draws=20)
     assert (found["x"].pit[:20] > 0.9).all()
     assert np.mean(found["x"].pit[20:]) < 0.6
@@ -60,7 +60,7 @@ def test_new_rows_are_judged_by_one_fit_on_all_rows():
     )
 
 
-def test_levels_that_one_fold_alone_has_are_judged_too():
+def test_levels_in_only_one_fold_are_judged():
     X = line(100)
     X["job"] = ["clerk", "cook"] * 50
     X.loc[7, "job"] = "pilot"
@@ -69,7 +69,7 @@ def test_levels_that_one_fold_alone_has_are_judged_too():
     assert found["job"].impossible <= 0.01
 
 
-def test_the_decision_and_settings_of_the_chain_are_passed_on():
+def test_decision_and_settings_of_the_chain_are_passed_on():
     X = line(300)
     wanted = (X["x"] > 1).to_numpy()
     found = conditionals(X, sampler="ctree", fixed=["z"], decision=wanted, n_draws=20)
@@ -78,7 +78,7 @@ def test_the_decision_and_settings_of_the_chain_are_passed_on():
     assert found["x"].sampler == "CtreeSampler()"
 
 
-def test_a_graph_is_that_of_the_chain():
+def test_graph_of_the_chain_is_used():
     X = line(150)
     alone = conditionals(X, sampler="norm", fixed=["z"], graph=mcce.Graph.from_text("z; x"), n_draws=20)
     beside = conditionals(X, sampler="norm", fixed=["z"], graph="z -> x", n_draws=20)
@@ -94,11 +94,11 @@ def test_a_graph_is_that_of_the_chain():
         ({"decision": np.ones(3, dtype=bool)}, "decision must be True or False, for all rows or for each row"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(settings, message):
+def test_invalid_settings_raise(settings, message):
     with pytest.raises(InputError, match=message):
         conditionals(line(100), **{"sampler": "norm", "fixed": ["z"], **settings})
 
 
-def test_too_few_rows_are_refused():
+def test_too_few_rows_raise():
     with pytest.raises(InputError, match="X has 15 rows; the criticism out of fold needs at least 20"):
         conditionals(line(15), sampler="norm", fixed=["z"])

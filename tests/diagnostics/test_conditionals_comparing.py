@@ -1,4 +1,4 @@
-"""Samplers compared on every feature: scores, ranks, joint scores, and what would be chosen."""
+"""Comparison of samplers on every feature: scores, ranks, joint scores, and the choice."""
 
 import matplotlib
 import numpy as np
@@ -58,20 +58,20 @@ def test_joint_scores_are_sums_over_the_features(compared):
     assert joint["behind"].min() == 0.0
 
 
-def test_what_cannot_take_part_says_why(compared):
+def test_excluded_candidates_state_the_reason(compared):
     assert compared.scores.loc[("z", "norm"), "note"].startswith("NormSampler() cannot model 'z'")
     assert compared.scores.drop(("z", "norm"))["note"].eq("").all()
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_choice_of_a_chain(compared):
+def test_same_seed_gives_the_choice_of_a_chain(compared):
     chain = ChainModel(sampler=Auto(SAMPLERS), fixed=["x"], random_state=1).fit(process(300))
     assert chain.choice_.table["sampler"].equals(compared.choice.table["sampler"])
     assert chain.choice_.table["score"].to_numpy() == pytest.approx(compared.choice.table["score"].to_numpy())
 
 
 @pytest.mark.slow
-def test_the_decision_is_one_more_column_to_predict_from():
+def test_decision_is_an_additional_predictor():
     X = process(200)[["x", "w"]]
     late = (X["w"] > X["w"].median()).to_numpy()
     with_it = compare_conditionals(X, ["marginal", "cart"], fixed=["x"], decision=late, n_draws=5)
@@ -81,7 +81,7 @@ def test_the_decision_is_one_more_column_to_predict_from():
 
 
 @pytest.mark.slow
-def test_a_graph_gives_each_feature_its_parents():
+def test_graph_gives_each_feature_its_parents():
     X, asked = process(150), {"fixed": ["x"], "n_draws": 5}
     parents = {"y": ["x"], "z": ["y"], "w": []}
     by_graph = compare_conditionals(X, ["marginal", "cart"], graph="x -> y -> z; w", **asked)
@@ -92,7 +92,7 @@ def test_a_graph_gives_each_feature_its_parents():
     assert not by_graph.scores[columns].equals(ordinary.scores[columns])
 
 
-def test_it_prints_scores_and_what_would_be_chosen(compared):
+def test_repr_shows_scores_and_choices(compared):
     text = repr(compared)
     assert text.startswith("Log scores of 300 held-out rows in 5 folds")
     assert "chosen" in text
@@ -101,7 +101,7 @@ def test_it_prints_scores_and_what_would_be_chosen(compared):
 
 
 @pytest.mark.parametrize("by", ["log_score", "loss"])
-def test_the_plot_has_a_panel_for_each_feature(compared, by):
+def test_plot_has_a_panel_for_each_feature(compared, by):
     panels = compared.plot(by=by)
     assert [ax.get_title(loc="left") for ax in panels] == ["y", "z", "w"]
     assert [label.get_text() for label in panels[0].get_yticklabels()] == SAMPLERS
@@ -119,6 +119,6 @@ def test_the_plot_has_a_panel_for_each_feature(compared, by):
         (lambda c: mcce.compare_conditionals(process(30), fixed=["v"]), "'v'"),
     ],
 )
-def test_what_is_refused(compared, call, message):
+def test_invalid_arguments_raise(compared, call, message):
     with pytest.raises(InputError, match=message):
         call(compared)

@@ -1,4 +1,4 @@
-"""Correlations of mixed tables against scipy and statsmodels."""
+"""Correlations of mixed tables compared with scipy and statsmodels."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_single_feature():
 
 
 @pytest.mark.slow
-def test_pictures_of_the_matrices():
+def test_plots_of_the_matrices():
     compared = compare_correlations(mixed(50, 1), mixed(40, 2))
     for which, title in (("real", "of the real rows"), ("generated", "of the generated rows"), ("difference", "minus")):
         ax = compared.plot(which, scale=0.5)
@@ -101,6 +101,6 @@ def test_pictures_of_the_matrices():
         compared.plot("both")
 
 
-def test_an_unknown_method_is_refused():
+def test_unknown_method_raises():
     with pytest.raises(mcce.InputError, match="method is 'kendall'"):
         correlations(mixed(10, 1), method="kendall")

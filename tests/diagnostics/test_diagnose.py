@@ -1,4 +1,4 @@
-"""All diagnostics of an explainer: against brute force on its own public parts."""
+"""All diagnostics of an explainer compared with brute force on its public parts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_generated_rows_have_the_fixed_values_of_the_real_ones(diagnostics):
 
 
 @pytest.mark.slow
-def test_realism_is_that_of_the_functions(diagnostics):
+def test_realism_matches_the_functions(diagnostics):
     d = diagnostics
     pd.testing.assert_frame_equal(d.marginals, mcce.diagnostics.marginal_distances(d.real, d.generated))
     pd.testing.assert_frame_equal(d.tables, mcce.diagnostics.utility_tables(d.real, d.generated, fixed=["age", "sex"]))
@@ -66,7 +66,7 @@ def test_realism_is_that_of_the_functions(diagnostics):
     assert d.discriminator == mcce.diagnostics.discriminator(d.real, d.generated, paired=True, random_state=0)
 
 
-def test_candidates_by_hand(diagnostics, explainer):
+def test_candidates_match_hand_calculation(diagnostics, explainer):
     table = diagnostics.candidates
     factuals = NEW[score(NEW) < 0.6]
     assert len(table) == 20
@@ -80,14 +80,14 @@ def test_candidates_by_hand(diagnostics, explainer):
         assert row["validity"] == valid.mean()
 
 
-def test_candidates_in_blocks_are_the_same(explainer, monkeypatch):
+def test_candidates_in_blocks_are_equal(explainer, monkeypatch):
     factuals = NEW[score(NEW) < 0.6].head(7)
     expected = candidate_table(explainer, factuals, 50)
     monkeypatch.setattr("mcce.diagnostics.pairs.BLOCK_CELLS", 1000)
     pd.testing.assert_frame_equal(candidate_table(explainer, factuals, 50), expected)
 
 
-def test_evaluation_is_that_of_the_counterfactuals(diagnostics, explainer):
+def test_evaluation_matches_the_counterfactuals(diagnostics, explainer):
     e = diagnostics.evaluation
     assert e.rows["success"].all()
     assert not e.rows["violation"].any()
@@ -97,7 +97,7 @@ def test_evaluation_is_that_of_the_counterfactuals(diagnostics, explainer):
 
 
 @pytest.mark.slow
-def test_one_seed_gives_one_answer_for_any_number_of_threads(diagnostics):
+def test_same_seed_gives_same_answer_for_any_number_of_threads(diagnostics):
     other = mcce.MCCE(score, decision=(0.6, np.inf), fixed=["age", "sex"], random_state=1, n_jobs=1).fit(TRAINING)
     again = other.diagnose(NEW, n_samples=200, max_factuals=20)
     pd.testing.assert_frame_equal(again.generated, diagnostics.generated)
@@ -105,7 +105,7 @@ def test_one_seed_gives_one_answer_for_any_number_of_threads(diagnostics):
     assert again.discriminator.accuracies == diagnostics.discriminator.accuracies
 
 
-def test_words_and_pages(diagnostics):
+def test_texts_and_pages(diagnostics):
     text = repr(diagnostics)
     for word in ("discriminator accuracy", "S_pMSE", "valid candidates", "distance_wanted", "20 of 20"):
         assert word in text
@@ -127,7 +127,7 @@ def test_pictures(diagnostics):
 
 
 @pytest.mark.slow
-def test_the_method_that_is_used_is_diagnosed(explainer):
+def test_selected_method_is_diagnosed(explainer):
     asked = {"sparse": True, "floor": 0.1, "constraints": ["loan_amount <= was(loan_amount)"]}
     d = explainer.diagnose(NEW, n_samples=100, max_factuals=15, **asked)
     found = explainer.explain(d.found.factuals, n_samples=100, **asked)
@@ -138,14 +138,14 @@ def test_the_method_that_is_used_is_diagnosed(explainer):
         explainer.diagnose(NEW, flor=0.1)
 
 
-def test_training_rows_are_pointed_out(explainer):
+def test_training_rows_are_reported(explainer):
     d = explainer.diagnose(TRAINING.head(60), n_samples=20, max_factuals=3)
     assert any("100% of the rows of X are training rows" in note for note in d.notes)
     assert "note: 100%" in repr(d)
 
 
 @pytest.mark.slow
-def test_a_saved_explainer_does_not_hold_the_training_table(explainer):
+def test_saved_explainer_does_not_hold_the_training_table(explainer):
     with_tree = mcce.MCCE(Steady(), decision=(0.6, np.inf), random_state=1).fit(TRAINING)
     saved = pickle.dumps(with_tree)
     loaded = pickle.loads(saved)
@@ -189,7 +189,7 @@ def test_arrays_and_no_decision_to_condition_on():
     assert d.evaluation.rows["success"].all()
 
 
-def test_draws_depend_on_the_row_alone(explainer):
+def test_draws_depend_only_on_the_row(explainer):
     schema = explainer.generator_.schema_
     matrix = schema.encode(NEW).matrix
     wanted = score(NEW) >= 0.6
@@ -208,12 +208,12 @@ def test_draws_depend_on_the_row_alone(explainer):
         (NEW.drop(columns="age"), {}, "lacks the column"),
     ],
 )
-def test_bad_input_is_refused(explainer, X, settings, message):
+def test_invalid_input_raises(explainer, X, settings, message):
     with pytest.raises(mcce.InputError, match=message):
         explainer.diagnose(X, **settings)
 
 
-def test_a_training_table_that_was_changed_is_refused():
+def test_modified_training_table_raises():
     table = TRAINING.copy()
     explainer = mcce.MCCE(score, decision=(0.6, np.inf), random_state=1).fit(table)
     table["salary"] = 0.0 * table["salary"]

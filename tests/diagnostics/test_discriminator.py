@@ -1,4 +1,4 @@
-"""The discriminator against samples whose distributions are known."""
+"""The discriminator on samples of known distributions."""
 
 from __future__ import annotations
 
@@ -56,25 +56,25 @@ def within_chance(d: Discriminator, level=1e-3):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sample", [mixed, *nightly(normal)])
-def test_two_samples_of_one_distribution_cannot_be_told_apart(sample):
+def test_samples_of_one_distribution_are_indistinguishable(sample):
     d = discriminator(sample(1000, 1), sample(1000, 2), n_trees=25)
     assert within_chance(d), d
 
 
 @pytest.mark.slow
-def test_different_samples_are_told_apart():
+def test_different_samples_are_distinguished():
     assert discriminator(normal(300, 1), normal(300, 2, shift=20), n_trees=25).accuracy == 1.0
 
 
-def test_with_large_leaves_accuracy_is_what_is_possible():
-    """Two normals that differ by 1 are told right with probability Phi(1/2) at best; by leaves of one row, with 0.6."""
+def test_large_leaves_reach_the_optimal_accuracy():
+    """Two normals that differ by 1 are classified with accuracy Phi(1/2) at best; with leaves of one row, 0.6."""
     d = discriminator(normal(2000, 1)[["a"]], normal(2000, 2, 1.0)[["a"]], n_trees=10, min_leaf=50, n_seeds=2)
     assert d.accuracy == pytest.approx(norm.cdf(0.5), abs=3.29 * 0.46 / math.sqrt(1200))
 
 
 @pytest.mark.nightly
-def test_accuracy_grows_with_the_shift_up_to_what_is_possible():
-    """Two normals that differ by `shift` are told right with probability Phi(shift / 2) at best."""
+def test_accuracy_grows_with_the_shift_up_to_the_optimum():
+    """Two normals that differ by `shift` are classified with accuracy Phi(shift / 2) at best."""
     real = normal(2000, 1)[["a"]]
     shifts = [0.0, 0.5, 1.0, 2.0, 4.0]
     found = [
@@ -87,13 +87,13 @@ def test_accuracy_grows_with_the_shift_up_to_what_is_possible():
 
 
 @pytest.mark.slow
-def test_a_lost_correlation_is_seen_where_the_margins_are_right():
+def test_lost_correlation_is_detected_with_correct_margins():
     d = discriminator(normal(1000, 1, correlation=0.9), normal(1000, 2), n_trees=25)
     assert 0.65 < d.accuracy < 0.758 + 3.29 * 0.43 / math.sqrt(600)  # 0.758: by the two densities, the best there is
 
 
 @pytest.mark.slow
-def test_copies_of_the_real_rows_fall_below_one_half():
+def test_copies_of_the_real_rows_score_below_one_half():
     real = normal(1000, 1)
     d = discriminator(real, real.sample(1000, replace=True, random_state=1), n_trees=25)
     assert d.accuracy < 0.45
@@ -102,7 +102,7 @@ def test_copies_of_the_real_rows_fall_below_one_half():
 
 @pytest.mark.slow
 def test_pairs_stay_on_one_side_of_the_split():
-    """Both tables share a column of distinct values and are otherwise of one distribution."""
+    """Both tables share a column of distinct values and otherwise have the same distribution."""
     given = np.arange(800.0)
     real, generated = (normal(800, seed).assign(given=given) for seed in (1, 2))
     together = discriminator(real, generated, paired=True, n_trees=50)
@@ -115,7 +115,7 @@ def test_pairs_stay_on_one_side_of_the_split():
 
 
 @pytest.mark.slow
-def test_every_kind_of_column_can_tell():
+def test_every_kind_of_column_is_used():
     real, other = mixed(400, 1), mixed(400, 2)
     changed = {
         "age": other["age"] + 100,
@@ -133,7 +133,7 @@ def test_every_kind_of_column_can_tell():
 
 
 @pytest.mark.slow
-def test_what_only_the_generated_table_holds_tells():
+def test_values_only_in_the_generated_table_are_detected():
     real = pd.DataFrame({"n": np.arange(100) % 7, "level": ["a", "b"] * 50})
     for generated in (real.assign(n=real["n"] + 0.5), real.assign(level=["c", "d"] * 50)):
         assert discriminator(real, generated, n_trees=25).accuracy == 1.0
@@ -163,7 +163,7 @@ def test_numbers_of_any_size_are_ranked():
 
 
 @pytest.mark.slow
-def test_one_seed_gives_one_answer_for_any_number_of_threads():
+def test_same_seed_gives_same_answer_for_any_number_of_threads():
     real, other = mixed(300, 1), mixed(300, 2)
     one = discriminator(real, other, n_trees=10, random_state=3, n_jobs=1)
     assert discriminator(real, other, n_trees=10, random_state=3, n_jobs=3) == one
@@ -212,6 +212,6 @@ def test_result():
         (normal(50, 1), normal(50, 2), {"n_jobs": 0}, "n_jobs is 0"),
     ],
 )
-def test_bad_input_is_refused(real, generated, settings, message):
+def test_invalid_input_raises(real, generated, settings, message):
     with pytest.raises(mcce.InputError, match=message):
         discriminator(real, generated, **settings)

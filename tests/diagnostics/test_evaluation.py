@@ -1,4 +1,4 @@
-"""The paper's columns against a hand-made example and brute force."""
+"""The columns of the paper compared with a hand-made example and brute force."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def peer(*rows, index):
     return pd.DataFrame(list(rows), columns=TRAINING.columns, index=index)
 
 
-def test_by_hand():
+def test_evaluation_matches_hand_calculation():
     found = peer([20, 30.0, "own", True], [40, 20.0, "own", False], index=["p", "q"])
     e = evaluate(found, FACTUALS, model, **WANTED, timings={"fit": 1.0, "search": 2.0})
     assert list(e.rows.columns) == ["L0", "L1", "violation", "success", "distance", "distance_wanted", "copy"]
@@ -61,7 +61,7 @@ def test_by_hand():
     assert "2 cases have" in e._repr_html_()
 
 
-def test_the_factual_does_not_count_but_its_twin_does():
+def test_factual_is_excluded_but_its_duplicate_counts():
     training = pd.concat([TRAINING, TRAINING.loc[["p"]].set_axis(["twin"])])
     found = peer([20, 12.0, "rent", True], index=["p"])
     settings = {**WANTED, "training": training}
@@ -87,7 +87,7 @@ def test_copies_and_missing_rows_and_ranks():
     assert evaluate(ranked, FACTUALS, model, **WANTED).rows["copy"].to_list() == [True]
 
 
-def test_a_peer_may_leave_the_training_dtypes():
+def test_peer_rows_may_have_other_dtypes():
     found = peer([20.5, 26.0, "castle", 0], index=["p"]).astype(object)
     e = evaluate(found, FACTUALS, lambda frame: frame["salary"].to_numpy(float), **WANTED)
     assert e.rows[["L0", "violation", "success"]].iloc[0].to_list() == [4, 1, True]
@@ -129,7 +129,7 @@ def explained():
 
 
 @pytest.mark.slow
-def test_counterfactuals_bring_what_the_frame_needs_to_be_told(explained):
+def test_counterfactuals_need_no_further_arguments(explained):
     X, classifier, denied, found = explained
     e = evaluate(found, denied, classifier, training=X)
     best = found.measures.xs(1, level="rank")
@@ -148,7 +148,7 @@ def test_counterfactuals_bring_what_the_frame_needs_to_be_told(explained):
 
 
 @pytest.mark.slow
-def test_distances_equal_brute_force(explained):
+def test_distances_match_brute_force(explained):
     X, classifier, denied, found = explained
     e = evaluate(found, denied, classifier, training=X, rank=None)
     assert len(e.rows) == len(found)
@@ -160,7 +160,7 @@ def test_distances_equal_brute_force(explained):
         assert row["copy"] == X.eq(found.frame.loc[(id, rank)]).all(axis=1).any()
 
 
-def test_nothing_found():
+def test_no_counterfactual_found():
     e = evaluate(peer(index=[]), FACTUALS, model, **WANTED)
     assert (e.n_factuals, e.n_explained, len(e.rows)) == (2, 0, 0)
     assert np.isnan(e.summary.loc["L0", "mean"])
@@ -180,14 +180,14 @@ def test_nothing_found():
         (FACTUALS.set_axis([("p", "a"), ("q", "b")]), FACTUALS, {}, "second level of the index"),
     ],
 )
-def test_bad_input_is_refused(found, X, more, message):
+def test_invalid_input_raises(found, X, more, message):
     if isinstance(found, pd.DataFrame) and isinstance(found.index[0], tuple):
         found = found.set_axis(pd.MultiIndex.from_tuples(found.index))
     with pytest.raises(mcce.InputError, match=message):
         evaluate(found, X, model, **{**WANTED, **more})
 
 
-def test_a_level_outside_an_order_is_refused():
+def test_level_outside_an_order_raises():
     training = TRAINING.assign(size=pd.Categorical(["S", "M", "L", "S"], ["S", "M", "L"], ordered=True))
     found = training.iloc[[0]].assign(size="XL")
     with pytest.raises(mcce.InputError, match="'XL', which is not in the order"):

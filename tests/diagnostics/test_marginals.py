@@ -1,4 +1,4 @@
-"""Distances of columns against scipy and by hand."""
+"""Distances of columns compared with scipy and hand calculation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.marks import examples
 
 @examples(7)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 60), m=st.integers(1, 60))
-def test_numbers_equal_scipy(seed, n, m):
+def test_numeric_distances_match_scipy(seed, n, m):
     rng = np.random.default_rng(seed)
     real, generated = rng.normal(size=n).round(1), rng.normal(0.3, 2, m).round(1)
     got = marginal_distances(pd.DataFrame({"x": real}), pd.DataFrame({"x": generated})).iloc[0]
@@ -25,7 +25,7 @@ def test_numbers_equal_scipy(seed, n, m):
     assert got["distance"] == got["ks"]
 
 
-def test_levels_by_hand():
+def test_level_distances_match_hand_calculation():
     real = pd.DataFrame({"job": ["a"] * 5 + ["b"] * 3 + [None] * 2})
     generated = pd.DataFrame({"job": ["a"] * 2 + ["c"] * 3})
     got = marginal_distances(real, generated).iloc[0]

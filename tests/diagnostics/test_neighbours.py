@@ -1,4 +1,4 @@
-"""Nearest training rows against all pairs."""
+"""Nearest training rows compared with all pairs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def table(rng: np.random.Generator, n: int) -> pd.DataFrame:
 
 @examples(10)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 12), m=st.integers(1, 40))
-def test_equals_the_smallest_of_all_distances(seed, n, m):
+def test_distance_equals_the_minimum_of_all_distances(seed, n, m):
     rng = np.random.default_rng(seed)
     training, rows = table(rng, m), table(rng, n)
     schema = Schema.from_data(training)
@@ -80,7 +80,7 @@ def test_several_nearest_are_the_smallest_of_all_distances(seed, m, k):
 
 @examples(10)
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(0, 12), m=st.integers(0, 40))
-def test_equal_rows_equal_a_loop(seed, n, m):
+def test_equal_rows_match_a_loop(seed, n, m):
     rng = np.random.default_rng(seed)
     values = np.array([0.0, -0.0, 1.0, np.nan])
     rows, training = values[rng.integers(0, 4, (n, 2))], values[rng.integers(0, 4, (m, 2))]
@@ -90,7 +90,7 @@ def test_equal_rows_equal_a_loop(seed, n, m):
         assert place[i] in same if same else place[i] == -1
 
 
-def test_does_not_depend_on_the_number_of_threads():
+def test_result_does_not_depend_on_the_number_of_threads():
     rng = np.random.default_rng(1)
     training, rows = table(rng, 500), table(rng, 300)
     schema = Schema.from_data(training)
@@ -101,7 +101,7 @@ def test_does_not_depend_on_the_number_of_threads():
 
 
 @pytest.mark.slow
-def test_a_large_table_is_quick():
+def test_large_table_is_fast():
     rng = np.random.default_rng(1)
     training = pd.DataFrame(rng.normal(size=(50_000, 12)))
     schema = Schema.from_data(training)

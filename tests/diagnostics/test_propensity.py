@@ -1,4 +1,4 @@
-"""Scores of the logistic regression against R's glm."""
+"""Scores of the logistic regression compared with R's glm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .reference import CASES, read
 
 @pytest.mark.parametrize("max_order", [1, *slow(0)])
 @pytest.mark.parametrize("name", CASES)
-def test_size_and_error_equal_those_of_glm(name, max_order):
+def test_size_and_error_match_glm(name, max_order):
     case = read(name)
     expected = case.tables["gen"].query("maxorder == @max_order").iloc[0]
     scores = logit_scores(read_pair(case.real, case.generated), max_order)
@@ -27,13 +27,13 @@ def test_size_and_error_equal_those_of_glm(name, max_order):
 
 
 @pytest.mark.parametrize("max_order", [0, 1])
-def test_every_score_equals_that_of_glm(max_order):
+def test_every_score_matches_glm(max_order):
     case = read("same_size")
     scores = logit_scores(read_pair(case.real, case.generated), max_order)
     np.testing.assert_allclose(scores.values, case.tables[f"logit{max_order}_score"]["score"], atol=1e-9)
 
 
-def test_separated_tables_are_scored_as_such():
+def test_separated_tables_are_scored_as_separated():
     real, generated = pd.DataFrame({"x": np.arange(20.0)}), pd.DataFrame({"x": np.arange(30.0, 50.0)})
     scores = logit_scores(read_pair(real, generated), 1)
     assert (scores.values[:20] > 0.999999).all()
@@ -49,7 +49,7 @@ def test_constant_and_dependent_columns_add_nothing():
     np.testing.assert_allclose(plain.values, extended.values, atol=1e-9)
 
 
-def test_a_model_that_does_not_fit_in_memory_is_refused():
+def test_model_exceeding_memory_raises():
     frame = pd.DataFrame({f"x{j}": pd.Categorical(np.arange(3000) % 100) for j in range(10)})
     with pytest.raises(mcce.InputError, match=r"max_order=1 has 442036 columns for 6000 rows.*use max_order=0"):
         logit_scores(read_pair(frame, frame), 1)

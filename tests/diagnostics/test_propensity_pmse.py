@@ -1,4 +1,4 @@
-"""pMSE against synthpop's utility.gen."""
+"""pMSE compared with synthpop's utility.gen."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .reference import CASES, read
 
 @pytest.mark.parametrize("max_order", [1, *slow(0)])
 @pytest.mark.parametrize("name", CASES)
-def test_regression_equals_synthpop(name, max_order):
+def test_regression_matches_synthpop(name, max_order):
     case = read(name)
     expected = case.tables["gen"].query("maxorder == @max_order").iloc[0]
     got = pmse(case.real, case.generated, max_order=max_order)
@@ -27,7 +27,7 @@ def test_regression_equals_synthpop(name, max_order):
 
 
 @pytest.mark.slow
-def test_a_new_sample_is_as_expected():
+def test_new_sample_scores_as_expected():
     """Over many pairs of samples of one distribution the mean of S_pMSE is 1 / (1 - c): both tables vary."""
     rng = np.random.default_rng(1)
     values = []
@@ -47,7 +47,7 @@ def correlated(rng, n: int) -> np.ndarray:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_fixed", [4, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 2, 5))])
-def test_a_perfect_generator_is_as_expected_for_any_number_of_fixed_columns(n_fixed):
+def test_perfect_generator_scores_as_expected_for_any_number_of_fixed_columns(n_fixed):
     """The drawn columns follow the true process given the fixed ones; both tables vary, so the mean is 1 / (1 - c) = 2.
 
     With all coefficients counted, 4 of 6 fixed columns give 0.67.
@@ -68,7 +68,7 @@ def test_a_perfect_generator_is_as_expected_for_any_number_of_fixed_columns(n_fi
 @pytest.mark.parametrize("n_fixed", [3, 1])
 @pytest.mark.parametrize("max_order", [0, 1])
 def test_rows_resampled_given_the_fixed_columns_score_1(n_fixed, max_order):
-    """The drawn columns are those of a real row with the same fixed values: what a model of `real` itself gives."""
+    """The drawn columns are those of a real row with the same fixed values, as a model of `real` gives."""
     rng = np.random.default_rng(n_fixed)
     values = []
     for _ in range(40):
@@ -85,7 +85,7 @@ def test_rows_resampled_given_the_fixed_columns_score_1(n_fixed, max_order):
 
 
 def test_coefficients_of_drawn_columns_are_counted():
-    """Of a, b (fixed) and x, y: x, y and the five products with them; the copied columns and their product are not."""
+    """For a, b (fixed) and x, y: x, y and their five products count; the copied columns and their product do not."""
     rng = np.random.default_rng(1)
     real = pd.DataFrame(rng.normal(size=(100, 4)), columns=list("axby"))
     generated = real.assign(x=rng.normal(size=100), y=rng.normal(size=100))
@@ -98,7 +98,7 @@ def test_coefficients_of_drawn_columns_are_counted():
     assert (got.size, got.drawn) == (3, 1)
 
 
-def test_fixed_columns_that_differ_are_refused():
+def test_different_fixed_columns_raise():
     real = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, 2.0, 4.0]})
     with pytest.raises(mcce.InputError, match="fixed names 'a', but generated does not copy them from real: 2 of 3"):
         pmse(real, real.assign(a=[1.0, 2.0, 2.0]), fixed=["a"])
@@ -121,7 +121,7 @@ def test_result():
         ({"max_order": True}, "max_order"),
     ],
 )
-def test_bad_input_is_refused(settings, message):
+def test_invalid_input_raises(settings, message):
     case = read("levels")
     with pytest.raises(mcce.InputError, match=message):
         pmse(case.real, case.generated, **settings)

@@ -1,4 +1,4 @@
-"""Tests of `MCCE.sensitivity`, against figures computed another way from the same counterfactuals."""
+"""`MCCE.sensitivity` compared with figures computed in another way from the same counterfactuals."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ def loans():
 
 
 def chains(explainer, X, samplers, settings):
-    """Explain with each sampler by explainers that were fitted on their own, twice each."""
+    """Explain with each sampler by separately fitted explainers, twice each."""
     found = {}
     for sampler in samplers:
         other = mcce.MCCE(explainer.model, fixed=["age"], sampler=sampler, random_state=1).fit(X)
@@ -44,7 +44,7 @@ def indicators(found, X):
 
 
 @pytest.mark.slow
-def test_figures_are_those_of_separate_explainers(loans):
+def test_figures_match_separate_explainers(loans):
     explainer, X = loans
     settings = {"n_samples": 60, "progress": False}
     depends = explainer.sensitivity(X.head(40), samplers=["cart", "parametric"], n_samples=60)
@@ -69,7 +69,7 @@ def test_figures_are_those_of_separate_explainers(loans):
     )
 
 
-def test_a_generator_beside_itself_differs_by_chance_alone(loans):
+def test_identical_generators_differ_only_by_chance(loans):
     explainer, X = loans
     again = ChainModel(fixed=["age"], random_state=1).fit(X, explainer.model(X) >= 0.5)
     depends = explainer.sensitivity(X.head(40), samplers=["cart"], generators=[again], n_samples=60)
@@ -77,7 +77,7 @@ def test_a_generator_beside_itself_differs_by_chance_alone(loans):
     assert depends.kappa.iloc[0, 0] == depends.kappa.iloc[1, 1]
 
 
-def test_generators_that_all_agree_have_no_variance_to_divide(loans):
+def test_agreeing_generators_are_reported_without_nan(loans):
     explainer, X = loans
     depends = explainer.sensitivity(X.tail(2), samplers=["cart", "ctree"], n_samples=30)
     agreeing = dataclasses.replace(depends, summary=depends.summary * np.nan)
@@ -86,11 +86,11 @@ def test_generators_that_all_agree_have_no_variance_to_divide(loans):
 
 
 @pytest.mark.slow
-def test_unlike_generators_are_told_from_monte_carlo_error(loans):
+def test_different_generators_are_distinguished_from_monte_carlo_error(loans):
     explainer, X = loans
 
     class Lowest(mcce.NormSampler):
-        """Draws one constant, so that its chain gives other counterfactuals than any that follows the data."""
+        """A sampler that draws one constant, so that its chain gives different counterfactuals."""
 
         def sample(self, given, rng, within=None):
             return np.full_like(super().sample(given, rng, within), 1_000.0)
@@ -118,7 +118,7 @@ def test_sentence_and_plot_of_one_factual(loans):
     assert "2 generators" in str(depends)
 
 
-def test_what_cannot_be_compared_is_refused(loans):
+def test_incomparable_settings_raise(loans):
     explainer, X = loans
     with pytest.raises(InputError, match="give at least two"):
         explainer.sensitivity(X.head(5), samplers=["cart"])
@@ -131,7 +131,7 @@ def test_what_cannot_be_compared_is_refused(loans):
         explainer.sensitivity(X.head(5), samplers=["cart"], generators=[other])
 
 
-def test_weights_reach_every_generator(loans):
+def test_weights_are_passed_to_every_generator(loans):
     _, X = loans
     left_out = X.index % 2 == 0
     X = X.assign(savings=X["savings"].where(~left_out, 999_999))

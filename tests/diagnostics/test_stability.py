@@ -1,4 +1,4 @@
-"""Stability over redraws: what stays the same, by brute force over explanations, and where nothing can vary."""
+"""Stability over redraws compared with brute force over explanations, and without variation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def explainer():
 
 
 @pytest.mark.slow
-def test_counts_are_those_of_the_explanations():
+def test_counts_match_the_explanations():
     """Rows and sets of changed features compared cell by cell; K is small, so that some factuals have none at times."""
     explainer = fitted(condition_on_decision=False)
     s = stability(explainer, DENIED, n_seeds=4, n_samples=2)
@@ -55,7 +55,7 @@ def test_counts_are_those_of_the_explanations():
     assert s.redraws["L0"].tolist() == pytest.approx([one.measures["L0"].loc[always].mean() for one in found])
 
 
-def test_what_can_take_one_value_alone_is_stable():
+def test_single_possible_value_is_stable():
     """The only valid row for a factual is the one with flag 1 and its own group: every redraw finds it."""
     X = pd.DataFrame({"group": list("ab") * 50, "flag": np.repeat([0, 1], 50)})
     explainer = MCCE(lambda f: f["flag"].to_numpy(float), fixed=["group"], random_state=1).fit(X)
@@ -67,7 +67,7 @@ def test_what_can_take_one_value_alone_is_stable():
 
 
 @pytest.mark.slow
-def test_more_draws_make_it_more_stable(explainer):
+def test_more_draws_are_more_stable(explainer):
     few, many = (stability(explainer, DENIED, n_seeds=4, n_samples=n) for n in (20, 2000))
     assert many.summary["same_L0"] > few.summary["same_L0"]
     assert many.summary["se_gower"] < few.summary["se_gower"]
@@ -75,7 +75,7 @@ def test_more_draws_make_it_more_stable(explainer):
 
 
 @pytest.mark.nightly
-def test_errors_are_the_spread_of_the_mean_over_redraws(explainer):
+def test_errors_match_the_spread_over_redraws(explainer):
     """Many redraws: the spread of the mean itself, and from pools, agree within 30 per cent."""
     s = stability(explainer, DENIED, n_seeds=40, n_samples=50)
     assert s.summary["se_gower"] == pytest.approx(s.redraws["gower"].std(), rel=0.3)
@@ -95,14 +95,14 @@ def test_order_of_factuals_and_sparse_settings(explainer):
 
 
 @pytest.mark.slow
-def test_nobody_to_explain(explainer):
+def test_no_factuals_to_explain(explainer):
     happy = TABLE.drop(explainer.explain(TABLE, n_samples=5).draws.loc[lambda d: d > 0].index)
     s = stability(explainer, happy, n_seeds=2, n_samples=5)
     assert len(s.factuals) == 0
     assert s.summary.isna().all()
 
 
-def test_bad_settings(explainer):
+def test_invalid_settings_raise(explainer):
     with pytest.raises(InputError, match="n_seeds is 1; it must be a whole number of at least 2"):
         stability(explainer, DENIED, n_seeds=1)
     with pytest.raises(

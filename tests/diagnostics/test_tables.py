@@ -1,4 +1,4 @@
-"""Tables of counts against synthpop's own numbers."""
+"""Tables of counts compared with synthpop."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEASURES = [
 
 @pytest.mark.parametrize("tables", ["oneway", "twoway"])
 @pytest.mark.parametrize("name", CASES)
-def test_equals_synthpop(name, tables):
+def test_measures_match_synthpop(name, tables):
     case = read(name)
     expected = case.tables[tables]
     got = utility_tables(case.real, case.generated, tables=tables)
@@ -35,7 +35,7 @@ def test_equals_synthpop(name, tables):
     assert labels == names
 
 
-def test_breaks_equal_those_of_synthpop():
+def test_breaks_match_synthpop():
     case = read("same_size")
     expected = case.tables["group_breaks"]
     for variable, rows in expected.groupby("variable"):
@@ -87,7 +87,7 @@ def test_constant_columns_have_nothing_to_standardise_by():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fixed", [("a", "b"), ("a",)])
-def test_a_perfect_generator_is_as_expected_beside_fixed_features(fixed):
+def test_perfect_generator_scores_as_expected_with_fixed_features(fixed):
     """Over new draws given the fixed features the standardised measures have mean 2: both tables vary."""
     rng = np.random.default_rng(len(fixed))
     found = []
@@ -103,7 +103,7 @@ def test_a_perfect_generator_is_as_expected_beside_fixed_features(fixed):
     assert found[0]["df"] == 12 - 4
 
 
-def test_a_table_of_fixed_features_has_nothing_to_differ_by():
+def test_table_of_fixed_features_has_zero_difference():
     frame = pd.DataFrame({"a": list("xxyy") * 5, "b": list("xyxy") * 5, "c": list("pqqp") * 5})
     got = utility_tables(frame, frame.assign(c="r"), fixed=["a", "b"])
     assert got["df"].to_list() == [0, 4, 4]
@@ -124,7 +124,7 @@ def test_tables_without_a_common_level():
         ({"tables": "twoway"}, "real has one column"),
     ],
 )
-def test_bad_input_is_refused(settings, message):
+def test_invalid_input_raises(settings, message):
     frame = pd.DataFrame({"x": np.arange(20.0)})
     with pytest.raises(mcce.InputError, match=message):
         utility_tables(frame, frame, **settings)

@@ -1,4 +1,4 @@
-"""The trade-off against figures recomputed row by row."""
+"""The trade-off compared with figures recomputed row by row."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLUMNS = ["floor", "L0", "gower", "gower_sum", "distance", "plausibility", "exp
 
 
 class Rule:
-    """Grants if salary and home add up; counts the rows it was asked about."""
+    """A model that accepts if salary and home add up, and counts the queried rows."""
 
     def __init__(self) -> None:
         self.n_asked = 0
@@ -77,7 +77,7 @@ def five_nearest(row: pd.DataFrame, factual: pd.Series, training: pd.DataFrame) 
     "seen",
     [pytest.param(True, id="training rows", marks=pytest.mark.nightly), pytest.param(False, id="new rows")],
 )
-def test_every_column_is_what_a_loop_finds(explainer, training, seen):
+def test_every_column_matches_a_loop(explainer, training, seen):
     X = training.head(90) if seen else people(60, 2).set_axis([f"new {i}" for i in range(60)])
     costs = explainer.trade_off(X, floors=(0, 0.3, 0.8), n_samples=60, max_factuals=1000)
     factuals = refused(X)
@@ -119,7 +119,7 @@ def test_every_column_is_what_a_loop_finds(explainer, training, seen):
 
 
 @pytest.mark.slow
-def test_a_floor_costs_changes_and_buys_plausibility(explainer, training):
+def test_floor_trades_changes_for_plausibility(explainer, training):
     table = explainer.trade_off(training, floors=(0.5, 0.1, 0), n_samples=200).table
     sparse = table.drop(index="plain").sort_values("floor")
     assert sparse["L0"].is_monotonic_increasing
@@ -131,7 +131,7 @@ def test_a_floor_costs_changes_and_buys_plausibility(explainer, training):
 
 
 @pytest.mark.nightly
-def test_what_is_asked_for_reaches_the_search(explainer, training):
+def test_options_are_passed_to_the_search(explainer, training):
     wide = explainer.trade_off(training, 0.2, n_samples=100, max_factuals=1000)
     bounded = explainer.trade_off(training, 0.2, n_samples=100, max_factuals=1000, max_gower=0.1)
     row = bounded.table.loc["floor 0.2"]
@@ -155,7 +155,7 @@ def test_large_tables_are_sampled(explainer, training):
     assert everything.table["distance"].lt(costs.table["distance"]).all()
 
 
-def test_it_prints_and_is_drawn(explainer, training):
+def test_repr_and_plot(explainer, training):
     costs = explainer.trade_off(training, [0, 0.1], n_samples=50, max_factuals=20)
     text = repr(costs)
     assert text.startswith("Trade-off of plausibility: 20 factuals, 50 draws each, 300 training rows")
@@ -167,7 +167,7 @@ def test_it_prints_and_is_drawn(explainer, training):
     assert list(costs.plot(axes)) == list(axes)
 
 
-def test_bad_input_is_refused(explainer, training):
+def test_invalid_input_raises(explainer, training):
     granted = training[Rule()(training) == 1]
     with pytest.raises(InputError, match=f"none of the {len(granted)} rows of X lacks the wanted decision"):
         explainer.trade_off(granted)
@@ -183,7 +183,7 @@ def test_bad_input_is_refused(explainer, training):
         MCCE(Rule(), decision=(0.5, 1.0)).trade_off(training)
 
 
-def test_a_saved_explainer_is_given_its_training_rows(explainer, training):
+def test_saved_explainer_accepts_its_training_rows(explainer, training):
     explainer.explain(training.head(1), n_samples=10, sparse=True)
     loaded = pickle.loads(pickle.dumps(explainer))
     with pytest.raises(InputError, match="give them as `training`"):

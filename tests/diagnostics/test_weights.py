@@ -1,4 +1,4 @@
-"""Diagnostics that fit chains anew do so with the explainer's weights."""
+"""Diagnostics that refit chains use the explainer's weights."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def repeated(X, counts):
     return X.iloc[np.repeat(np.arange(len(X)), counts)].reset_index(drop=True)
 
 
-def test_rows_by_weight_are_copies_or_thinned():
+def test_weighted_rows_are_copied_or_thinned():
     assert rows_by_weight(np.array([2.0, 0.0, 1.0]), 1).tolist() == [0, 0, 2]
     weights = np.concatenate([np.full(500, 0.2), np.full(50, 1.8)])
     rows = rows_by_weight(weights, 1)
@@ -40,7 +40,7 @@ def test_rows_by_weight_are_copies_or_thinned():
     np.testing.assert_array_equal(many, np.arange(30))
 
 
-def test_criticism_of_counts_is_that_of_the_repeated_rows(loans, counts):
+def test_criticism_of_counts_equals_repeated_rows(loans, counts):
     seen, new = loans
     chain = mcce.ChainModel(sampler="norm", fixed=["age"], random_state=1)
     chain = chain.fit(seen[["age", "salary"]], rich(seen))
@@ -56,7 +56,7 @@ def test_criticism_of_counts_is_that_of_the_repeated_rows(loans, counts):
 
 
 @pytest.mark.slow
-def test_a_chain_of_weighted_rows_is_right_of_weighted_rows_only():
+def test_weighted_chain_is_correct_only_for_weighted_rows():
     """Weights that depend on the target: the conditional of the population is not that of the rows."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=1600)
@@ -78,7 +78,7 @@ def test_a_chain_of_weighted_rows_is_right_of_weighted_rows_only():
     assert not told.accused
 
 
-def test_equal_weights_judge_out_of_fold_as_none_do(loans):
+def test_equal_weights_equal_no_weights_out_of_fold(loans):
     X = loans[0][["age", "salary"]].iloc[:150]
     plain, weighted = (
         mcce.diagnostics.conditionals(X, sampler="norm", fixed=["age"], n_draws=9, sample_weight=weights)
@@ -89,7 +89,7 @@ def test_equal_weights_judge_out_of_fold_as_none_do(loans):
 
 
 @pytest.mark.slow
-def test_diagnostics_of_counts_are_those_of_the_repeated_rows(loans, counts):
+def test_diagnostics_of_counts_equal_repeated_rows(loans, counts):
     seen, new = loans
     explainer = mcce.MCCE(rich, decision=True, fixed=["age"], random_state=1).fit(seen)
     options = {"n_samples": 30, "max_factuals": 10}
@@ -102,7 +102,7 @@ def test_diagnostics_of_counts_are_those_of_the_repeated_rows(loans, counts):
     assert found.pmse.S_pMSE == expected.pmse.S_pMSE
 
 
-def test_evaluation_of_counts_is_that_of_the_repeated_factuals(loans, counts):
+def test_evaluation_of_counts_equals_repeated_factuals(loans, counts):
     seen, new = loans
     explainer = mcce.MCCE(rich, decision=True, fixed=["age"], random_state=1).fit(seen)
     poor = ~rich(new).to_numpy()

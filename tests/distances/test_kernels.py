@@ -1,4 +1,4 @@
-"""The kernels that rank and search, against sorting and all pairs in plain Python."""
+"""The kernels for ranking and searching, compared with sorting and all pairs in plain Python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.marks import examples
     K=st.integers(1, 40),
     most=st.integers(1, 12),
 )
-def test_first_rows_and_ranks_are_those_of_a_stable_sort(seed, n_keys, n_factuals, K, most):
+def test_first_rows_and_ranks_match_a_stable_sort(seed, n_keys, n_factuals, K, most):
     rng = np.random.default_rng(seed)
     keys = rng.integers(0, 3, (n_keys, n_factuals * K)).astype(float)
     keys[0, :K] = np.nan  # all rows of a factual have it: nothing is decided by it
@@ -49,7 +49,7 @@ def test_first_rows_and_ranks_are_those_of_a_stable_sort(seed, n_keys, n_factual
     k=st.integers(1, 6),
     name=st.sampled_from(["gower_sum", "l2", "hvdm", "ivdm"]),
 )
-def test_the_nearest_rows_by_any_distance(seed, n, k, name):
+def test_nearest_rows_for_any_distance(seed, n, k, name):
     rng = np.random.default_rng(seed)
     training = rng.integers(0, 4, (n, 3)).astype(float)
     training[rng.random((n, 3)) < 0.1] = np.nan

@@ -1,4 +1,4 @@
-"""Measures against values worked out by hand and against a plain loop over the cells of the frames."""
+"""Measures compared with hand calculation and a plain loop over the cells of the frames."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCHEMA = Schema.from_data(TRAINING)
 
 
 def rows(**columns) -> pd.DataFrame:
-    """Rows like the training table's first, but for the columns given."""
+    """Rows like the first of the training table except for the columns given."""
     n = max(len(values) for values in columns.values())
     frame = pd.concat([TRAINING.iloc[[0]]] * n, ignore_index=True)
     for name, values in columns.items():
@@ -43,7 +43,7 @@ def is_missing(value) -> bool:
 
 
 def cell_by_cell(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
-    """The measures by their definitions: one cell at a time, on the values that the user sees."""
+    """The measures by their definitions: one cell at a time, on decoded values."""
     found = []
     for i in range(len(a)):
         steps, raw = [], []
@@ -109,12 +109,12 @@ def test_one_changed_cell(column, value, gower_sum, raw):
     assert figures["l1_raw"] == figures["l2_raw"] == raw
 
 
-def test_missing_against_missing_is_no_change():
+def test_missing_against_missing_is_not_a_change():
     row = rows(income=[np.nan], city=[None], size=[None])
     assert (measured(row, row.copy()) == 0).all(axis=None)
 
 
-def test_changes_add_up():
+def test_changes_are_summed():
     row = rows(income=[20.0], size=["large"], city=["Bergen"])
     figures = measured(row, TRAINING.iloc[[0]]).iloc[0]
     assert figures["L0"] == 3
@@ -124,7 +124,7 @@ def test_changes_add_up():
     assert figures["l2_raw"] == pytest.approx(math.sqrt(100 + 4 + 1))
 
 
-def test_L0_is_exact_equality():
+def test_l0_is_exact_equality():
     training = pd.DataFrame({"x": [0.0, 1.0]})
     schema = Schema.from_data(training)
     a, b = np.array([[0.1 + 0.2], [0.3], [0.0]]), np.array([[0.3], [0.3], [-0.0]])
@@ -136,7 +136,7 @@ def test_scales_are_zero_where_any_change_counts_one():
     np.testing.assert_allclose(scales(SCHEMA.features), expected)
 
 
-def test_a_range_too_small_to_divide_by_counts_as_constant():
+def test_range_too_small_to_divide_by_counts_as_constant():
     training = pd.DataFrame({"x": [0.0, 1e-310], "y": [0.0, 4.0]})
     other = training.assign(y=[1.0, 1.0])
     assert scales(Schema.from_data(training).features).tolist() == [0, 0.25]
@@ -184,7 +184,7 @@ def test_gower_distance_compares_one_row_with_all():
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_gower_distance_takes_columns_in_any_order_and_ignores_the_index():
+def test_gower_distance_ignores_column_order_and_index():
     shuffled = TRAINING[TRAINING.columns[::-1]].set_index(pd.Index(list("wxyz")))
     assert gower_distance(TRAINING, shuffled, training=TRAINING).tolist() == [0, 0, 0, 0]
 
@@ -196,12 +196,12 @@ def test_gower_distance_of_arrays_and_of_no_rows():
     assert gower_distance(training[:0], training[:0], training=training).shape == (0,)
 
 
-def test_gower_distance_refuses_tables_of_different_lengths():
+def test_gower_distance_rejects_tables_of_different_lengths():
     with pytest.raises(InputError, match="X has 4 rows and Y 2; give equally many, or one row on one side"):
         gower_distance(TRAINING, TRAINING.iloc[:2], training=TRAINING)
 
 
-def test_gower_distance_refuses_other_columns_and_levels():
+def test_gower_distance_rejects_other_columns_and_levels():
     with pytest.raises(InputError, match=r"Y lacks the column\(s\) 'city' of the training data"):
         gower_distance(TRAINING, TRAINING.drop(columns="city"), training=TRAINING)
     with pytest.raises(InputError, match="column 'city' of X holds the level 'Paris'"):

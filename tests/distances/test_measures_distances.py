@@ -1,4 +1,4 @@
-"""Distances against values worked out by hand and against their definitions, value by value, in plain Python."""
+"""Distances compared with hand calculation and their definitions in plain Python."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def of(distance, i, k) -> float:
     return float(distance.between(ROWS[[i]], ROWS[[k]])[0])
 
 
-def test_mad_by_hand():
+def test_mad_matches_hand_calculation():
     # median 3, deviations 3, 1, 1, 7, their median 2
     distance = distances.mad(SCHEMA.features, ROWS)
     assert of(distance, 0, 2) == 4 / 2 + 1
@@ -159,13 +159,13 @@ def test_mad_by_hand():
     assert of(distance, 3, 4) == 1 + 1
 
 
-def test_mad_of_a_column_that_is_mostly_one_value_takes_the_mean_deviation():
+def test_mad_of_a_mostly_constant_column_uses_the_mean_deviation():
     X = np.array([[0.0, 7.0], [0.0, 7.0], [0.0, 7.0], [8.0, 7.0]])
     distance = distances.mad(Schema.from_data(X).features, X)
     assert distance.between(np.array([[8.0, 7.0], [8.0, 9.0]]), X[:2]).tolist() == [8 / 2, 8 / 2 + 1]
 
 
-def test_a_step_in_a_long_tail_is_over_the_geometric_mean_of_range_and_spread():
+def test_step_in_a_long_tail_uses_geometric_mean_of_range_and_spread():
     X = np.append(np.arange(100.0), 1e4)[:, None]  # 5 per cent are below 5, 5 per cent above 95
     features = Schema.from_data(X).features
     step = np.array([[30.0]]), np.array([[0.0]])
@@ -174,7 +174,7 @@ def test_a_step_in_a_long_tail_is_over_the_geometric_mean_of_range_and_spread():
     assert distances.gower(features).between(*step) == pytest.approx(30 / 1e4)
 
 
-def test_tails_do_not_matter_to_levels_and_flags():
+def test_tails_do_not_matter_for_levels_and_booleans():
     """Steps are Gower's for levels, ordered or not, and for numbers that are mostly one value."""
     rng = np.random.default_rng(0)
     X = frame_of(rng, 60)[["job", "size", "same"]].assign(flag=np.arange(60) == 0, rare=np.where(np.arange(60), 0, 9.0))
@@ -183,7 +183,7 @@ def test_tails_do_not_matter_to_levels_and_flags():
     assert distances.tail_robust(features, table.matrix).scale.tolist() == distances.scales(features).tolist()
 
 
-def test_weights_count_rows_of_a_spread_like_copies():
+def test_weights_in_a_spread_count_as_copies():
     rng = np.random.default_rng(3)
     X, weights = rng.normal(size=(40, 2)), rng.integers(1, 5, 40)
     features = Schema.from_data(X).features
@@ -192,7 +192,7 @@ def test_weights_count_rows_of_a_spread_like_copies():
     assert not np.allclose(weighted, distances.tail_robust(features, X).scale)
 
 
-def test_hvdm_by_hand():
+def test_hvdm_matches_hand_calculation():
     # mean 4, variance (16 + 4 + 0 + 36) / 4 = 14; P(True): a 1/2, b 1, c 0
     distance = distances.hvdm(SCHEMA.features, ROWS, DECISION)
     four_sd = 4 * math.sqrt(14)
@@ -201,7 +201,7 @@ def test_hvdm_by_hand():
     assert of(distance, 3, 4) == pytest.approx(math.sqrt(1 + 2))
 
 
-def test_ivdm_by_hand():
+def test_ivdm_matches_hand_calculation():
     # intervals of width 2: [0, 2) True; [2, 4) False; [4, 6) True; [6, 8) none; [8, 10] True; midpoints 1, 3, 5, 7, 9
     distance = distances.ivdm(SCHEMA.features, ROWS, DECISION)
     # at 0, half way to the first midpoint from nothing: (True, False) = (0.5, 0); at 2: (0.5, 0.5)
@@ -215,7 +215,7 @@ def test_ivdm_by_hand():
 @examples(5)
 @given(seed=st.integers(0, 2**32 - 1))
 @pytest.mark.parametrize("name", ["gower", "gower_sum", "l2", "mad", "hvdm", "ivdm"])
-def test_a_whole_weight_counts_a_column_so_many_times(name, seed):
+def test_integer_weight_repeats_a_column(name, seed):
     rng = np.random.default_rng(seed)
     training = frame_of(rng, 30)
     schema = Schema.from_data(training)
@@ -232,12 +232,12 @@ def test_a_whole_weight_counts_a_column_so_many_times(name, seed):
     )
 
 
-def test_a_level_that_the_table_does_not_know_is_a_whole_step_away():
+def test_unknown_level_has_distance_one():
     distance = distances.hvdm(SCHEMA.features, ROWS, DECISION)
     assert distance.between(np.array([[0.0, 3.0]]), np.array([[0.0, 0.0]])).tolist() == [1.0]
 
 
-def test_tables_of_several_distances_stand_side_by_side():
+def test_tables_of_several_distances_are_concatenated():
     pair = [distances.hvdm(SCHEMA.features, ROWS, DECISION), distances.ivdm(SCHEMA.features, ROWS, DECISION)]
     steps, tables = distances.stack(pair)
     assert tables is not None
@@ -246,13 +246,13 @@ def test_tables_of_several_distances_stand_side_by_side():
     assert distances.stack([distances.gower(SCHEMA.features)])[1] is None
 
 
-def test_columns_taken_keep_their_tables():
+def test_selected_columns_keep_their_tables():
     distance = distances.ivdm(SCHEMA.features, ROWS, DECISION)
     swapped = distance.take(np.array([1, 0]))
     np.testing.assert_array_equal(swapped.between(ROWS[:, ::-1], ROWS[::-1, ::-1]), distance.between(ROWS, ROWS[::-1]))
 
 
 @pytest.mark.parametrize("make", [distances.hvdm, distances.ivdm])
-def test_the_decision_must_fit_the_training_rows(make):
+def test_decision_must_match_the_training_rows(make):
     with pytest.raises(InputError, match=r"the decision has shape \(2,\) for 5 training rows"):
         make(SCHEMA.features, ROWS, DECISION[:2])

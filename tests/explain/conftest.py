@@ -1,4 +1,4 @@
-"""A small table with fixed features of few values, some missing, and a chain that is conditioned on a decision."""
+"""A small table with discrete fixed features, some missing, and a chain conditioned on a decision."""
 
 import numpy as np
 import pandas as pd

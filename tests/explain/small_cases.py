@@ -1,4 +1,4 @@
-"""Small tables, models and pools that a sparse search is tried on, and every crossing of them, by plain loops."""
+"""Small tables, models and pools for the sparse search, and all their crossings by plain loops."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def plausibility() -> Plausibility:
 
 @dataclass(frozen=True)
 class Model:
-    """Wants some rows at random, by their values, but none of the factuals."""
+    """A model that accepts random rows, determined by their values, but no factual."""
 
     seed: int
     share: float
@@ -124,7 +124,7 @@ def quantiles(rows, factual) -> list[float]:
 
 
 def crossings(pool, factual):
-    """Every crossing that changes what it takes, and nothing known to missing: by size, draw and columns, each once."""
+    """Return every crossing with real changes and no known value set to missing, by size, draw and columns."""
     found, seen = [], set()
     for size in range(1, len(MUTABLE) + 1):
         for draw in pool:
@@ -176,7 +176,7 @@ COUNTS_CHANGES_FIRST = ("default", "weighted", "callable")
 
 
 def order_keys(name, rows, factual):
-    """What rows are ordered by."""
+    """The order of the rows."""
     if name == "gower":
         return [(gower_sum(row, factual),) for row in rows]
     if name == "realism":

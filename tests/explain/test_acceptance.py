@@ -1,4 +1,4 @@
-"""The acceptance rule: the model is queried about no row twice, whichever part of the factuals a row is for."""
+"""The acceptance rule: the model is never queried twice for the same row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROWS = np.arange(48.0).reshape(8, 6)
 
 
 class Model:
-    """Scores a row by its first value, and keeps what it was queried about."""
+    """A model that scores a row by its first value and records its queries."""
 
     def __init__(self) -> None:
         self.queries: list[list[float]] = []
@@ -40,7 +40,7 @@ def test_no_row_is_queried_twice():
     assert acceptance.n_asked == 5
 
 
-def test_some_of_the_factuals_share_the_answers_unless_they_are_apart():
+def test_factuals_share_model_answers_unless_separated():
     model = Model()
     acceptance = rule(model)
     acceptance.query(ROWS[:2])

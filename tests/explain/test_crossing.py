@@ -1,4 +1,4 @@
-"""Crossings against sets, sorted lists and rows written out by hand."""
+"""Crossings compared with sets, sorted lists and rows written by hand."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ pools = st.lists(rows, min_size=1, max_size=12).map(np.array)
 
 
 def oracle_tuples(pool, mutable, size):
-    """(draw, set) of every tuple that no earlier draw has in these columns, without missing values."""
+    """Return (draw, set) of every tuple that no earlier draw has in these columns, without missing values."""
     sets = list(combinations(range(len(mutable)), size))
     found, seen = [], set()
     for draw, row in enumerate(pool):
@@ -64,13 +64,13 @@ def step(j, value, factual, squared):
 
 
 def changed(cells, own):
-    """Whether every cell is another one than the factual's."""
+    """Return whether every cell differs from the factual's."""
     return all(cell != x for cell, x in zip(cells, own, strict=True))
 
 
 @examples(50)
 @given(pools, st.integers(1, 5))
-def test_distinct_tuples_are_those_of_a_set(pool, size):
+def test_distinct_tuples_equal_python_set(pool, size):
     tuples = distinct_tuples(pool, MUTABLE, size)
     found, sets = oracle_tuples(pool, MUTABLE, size)
     assert list(zip(tuples.draws.tolist(), tuples.which.tolist(), strict=True)) == found
@@ -86,8 +86,8 @@ def test_distinct_tuples_are_those_of_a_set(pool, size):
     before=st.integers(0, 3),
     squared=st.booleans(),
 )
-def test_where_there_are_many_half_are_the_nearest_and_half_are_spread(pool, factual, size, most, before, squared):
-    """The pool is one of several: others stand before it."""
+def test_large_crossings_keep_half_nearest_and_half_spread(pool, factual, size, most, before, squared):
+    """The pool is one of several: other pools precede it."""
     draws, sets = oracle_tuples(pool, MUTABLE, size)
     factual = np.array(factual)
     expected = []
@@ -130,14 +130,14 @@ def find(pool, factual, size, most=100, mutable=MUTABLE, features=FEATURES):
     return near.find(0, np.array(factual), 0, len(pool), tuples, most)
 
 
-def test_a_draw_equal_to_the_factual_and_one_of_missing_values_cross_with_nothing():
+def test_draws_equal_to_factual_or_missing_are_not_crossed():
     factual = [1.0, 1.0, 1.0, 0.0, 1.0, 0.5]
     for pool in (np.array([factual]), np.array([[NAN, NAN, NAN, 0.0, NAN, NAN]])):
         for size in range(1, 6):
             assert find(pool, factual, size).chosen.size == 0
 
 
-def test_a_column_without_values_takes_no_part():
+def test_column_without_values_is_not_crossed():
     pool = np.array([[0.0, NAN, 0.0, 0.0, 1.0, 4.0], [8.0, NAN, 0.0, 0.0, 1.0, 4.0]])
     factual = [1.0, 1.0, 1.0, 0.0, 1.0, 0.5]
     assert [find(pool, factual, size).chosen.size for size in range(1, 6)] == [4, 5, 2, 0, 0]
@@ -150,7 +150,7 @@ def test_one_mutable_feature():
     assert distinct_tuples(pool, np.array([0]), 2) is None
 
 
-def test_what_is_too_much_to_look_through_is_left_out_but_single_features_are_not(monkeypatch):
+def test_oversized_crossings_are_skipped_except_single_features(monkeypatch):
     pool = np.random.default_rng(0).integers(0, 5, (1_000, 300)).astype(float)
     assert distinct_tuples(pool, np.arange(300), 2) is None
     assert distinct_tuples(pool, np.arange(300), 1).draws.size == 1_500
@@ -160,7 +160,7 @@ def test_what_is_too_much_to_look_through_is_left_out_but_single_features_are_no
 
 @pytest.mark.parametrize("n_values", [128, 1_000])
 def test_long_tuples_that_differ_in_one_column_stay_apart(n_values):
-    """128 ** 10 is a multiple of 2 ** 64, and so is 1000 ** 22: numbered in one integer, the first column would go."""
+    """128 ** 10 and 1000 ** 22 are multiples of 2 ** 64: numbered in one integer, the first column would be lost."""
     n_columns = 24
     pool = np.tile(np.arange(n_values, dtype=float)[:, None], (1, n_columns))
     pool = np.vstack([pool, pool[:1]])
@@ -168,7 +168,7 @@ def test_long_tuples_that_differ_in_one_column_stay_apart(n_values):
     assert distinct_tuples(pool, np.arange(n_columns), n_columns).draws.size == n_values + 1
 
 
-def test_ties_go_to_the_earlier_draw_then_to_the_earlier_column():
+def test_ties_go_to_earlier_draw_then_earlier_column():
     pool = np.array([[1.0, 1.0, 0.0, 0.0, 1.0, 0.0], [0.0, 2.0, 0.0, 0.0, 1.0, 0.0], [1.0, 2.5, 0.0, 0.0, 2.0, 0.0]])
     found = find(pool, [1.0, 0.0, 0.0, 0.0, NAN, 0.0], 1, most=4)
     tuples = found.tuples

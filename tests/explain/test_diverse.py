@@ -1,4 +1,4 @@
-"""The greedy choice of counterfactuals that differ, against brute force over all candidates."""
+"""The greedy selection of diverse counterfactuals, compared with brute force over all candidates."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def gower(a, b) -> float:
 
 
 def brute_force(rows, factual, k: int, model: Model, measures: tuple[str, ...]) -> list[tuple[float, ...]]:
-    """The definition, word for word: at each step look at all valid rows that are left, take the largest gain."""
+    """The definition literally: at each step consider all remaining valid rows and take the largest gain."""
     valid: list[tuple[float, ...]] = []
     for row in rows:
         if model.is_valid(row) and all(differing(row, other) for other in valid):
@@ -95,7 +95,7 @@ def agree(one, two) -> bool:
     share=st.sampled_from([0.1, 0.5, 1.0]),
     measures=st.sampled_from([("L0", "gower"), ("gower",), ("gower", "L0")]),
 )
-def test_every_step_takes_the_largest_gain(seed, n, k, share, measures):
+def test_each_greedy_step_has_the_largest_gain(seed, n, k, share, measures):
     rng = np.random.default_rng(seed)
     rows, factuals = random_rows(rng, 2 * n), random_rows(rng, 3)
     assume(all(differing(a, b) for a, b in itertools.combinations(factuals, 2)))  # equal ones would share a pool
@@ -105,13 +105,13 @@ def test_every_step_takes_the_largest_gain(seed, n, k, share, measures):
     for f in range(3):
         expected = brute_force(rows[begin[f] : end[f]], factuals[f], k, model, measures)
         assert agree(found[f], expected), (found[f], expected)
-    assert len(model.asked) == len({str(row) for row in model.asked})  # no row is asked about twice
+    assert len(model.asked) == len({str(row) for row in model.asked})  # no row is queried twice
 
 
 @pytest.mark.slow
 @examples(5)
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 5))
-def test_neither_the_order_of_factuals_nor_their_company_matters(seed, k):
+def test_result_is_independent_of_factual_order_and_batch(seed, k):
     rng = np.random.default_rng(seed)
     rows, factuals = random_rows(rng, 40), random_rows(rng, 70)  # more than are remembered together
     begin, end = np.zeros(70, dtype=np.int64), np.full(70, 40)
@@ -124,7 +124,7 @@ def test_neither_the_order_of_factuals_nor_their_company_matters(seed, k):
     assert agree(alone[0], found[0])
 
 
-def test_another_feature_comes_before_more_of_the_same():
+def test_different_feature_is_preferred_to_same_feature():
     """Three rows move a number; an alternative with nothing in common may cost up to five times as much, no more."""
     rows = np.array(
         [
@@ -146,19 +146,19 @@ def test_another_feature_comes_before_more_of_the_same():
     assert found[0] == [tuple(nearer[0]), other]
 
 
-def test_opposite_directions_have_nothing_in_common():
+def test_opposite_directions_have_zero_overlap():
     rows = np.array([[v, 0.0, 0.0, 1.0, 0.0] for v in (2.5, 2.6, 2.7, 1.2)])
     factual = np.array([[2.0, 0.0, 0.0, 1.0, 0.0]])
     found = choose(rows, [0], [4], factual, 2, Model(0, 1.1), ("L0", "gower"))
     assert [row[0] for row in found[0]] == [2.5, 1.2]
 
 
-def test_nothing_valid_gives_nothing():
+def test_no_valid_candidate_gives_empty_result():
     rows = random_rows(np.random.default_rng(0), 20)
     assert choose(rows, [0], [20], rows[:1], 3, Model(0, -1.0), ("L0", "gower")) == [[]]
 
 
-def test_the_table_of_diversity_by_hand():
+def test_diversity_table_matches_hand_calculation():
     rows = np.array(
         [
             [0.0, 0.0, 0.0, 1.0, 0.0],
@@ -178,7 +178,7 @@ def test_the_table_of_diversity_by_hand():
 
 @examples(10)
 @given(seed=st.integers(0, 10**6), sizes=st.lists(st.integers(1, 5), min_size=0, max_size=6))
-def test_the_table_of_diversity_by_brute_force(seed, sizes):
+def test_diversity_table_matches_brute_force(seed, sizes):
     rows = random_rows(np.random.default_rng(seed), sum(sizes))
     owner = np.repeat(np.arange(len(sizes)) * 2, sizes)
     table = diversity_table(owner, rows, FEATURES)
@@ -193,7 +193,7 @@ def test_the_table_of_diversity_by_brute_force(seed, sizes):
 
 
 class Total:
-    """Wanted is a large enough sum of some columns: which sets of changes can lead there is known."""
+    """The decision requires a large sum of some columns, so the sufficient sets of changes are known."""
 
     def __init__(self, weights, least):
         self.weights = weights
@@ -212,8 +212,8 @@ def plans(weights, least, factuals):
     return asked, found, sets.groupby(level="id", sort=False).agg(list)
 
 
-def test_sparse_plans_change_other_features_where_these_can_lead_there():
-    """Any of three features can do it alone; the best of each comes, and not three values of one."""
+def test_sparse_plans_change_different_features_where_possible():
+    """Each of three features suffices alone; the best value of each is returned, not three values of one."""
     factuals = pd.DataFrame([[4.0, 5, 5, 5], [5, 3.5, 5, 5], [5, 5, 5, 0.1]], columns=list("abcd"))
     asked, found, sets = plans(dict.fromkeys("abc", 1), 17, factuals)
     assert [sorted(each) for each in sets] == [["a", "b", "c"]] * 3
@@ -226,8 +226,8 @@ def test_sparse_plans_change_other_features_where_these_can_lead_there():
         assert any(one.frame.loc[(id, 1)].equals(row) for _, row in found.frame.loc[id].iterrows())
 
 
-def test_two_features_together_come_before_another_value_of_one():
-    """With the second feature the first has to change less; without it, two of three plans were values of one."""
+def test_pair_of_features_is_preferred_to_another_value_of_one():
+    """With the second feature the first changes less; without it, two of three plans were values of one."""
     factuals = pd.DataFrame([[5.0, 2, 5, 5], [6.0, 1, 5, 5], [4.0, 3, 5, 5]], columns=list("abcd"))
     _, found, sets = plans({"a": 3, "b": 1}, 23, factuals)
     assert [{*each} for each in sets.iloc[:2]] == [{"a", "b", "ab"}] * 2
@@ -236,8 +236,8 @@ def test_two_features_together_come_before_another_value_of_one():
     assert not found.below_floor().any()
 
 
-def test_no_plan_differs_by_a_change_that_it_does_not_need():
-    """Either of two features can do it, or both together; the others have no say, and are in no problem."""
+def test_plans_do_not_differ_by_unneeded_changes():
+    """Either of two features suffices, or both together; the other features have no effect."""
     factuals = pd.DataFrame([[4.0, 3.5, 5, 5], [2.5, 3.0, 5, 5]], columns=list("abcd"))
     asked, found, sets = plans(dict.fromkeys("ab", 1), 12, factuals)
     assert set("".join("".join(each) for each in sets)) <= {"a", "b"}
@@ -250,7 +250,7 @@ def test_no_plan_differs_by_a_change_that_it_does_not_need():
             assert not asked.model.predict(row).any()
 
 
-def test_where_one_feature_decides_plans_are_values_of_it():
+def test_plans_use_different_values_if_one_feature_decides():
     factuals = pd.DataFrame([[4.0, 5, 5, 5]], columns=list("abcd"))
     _, found, sets = plans({"a": 1}, 7, factuals)
     assert len(found) == 3
@@ -258,7 +258,7 @@ def test_where_one_feature_decides_plans_are_values_of_it():
 
 
 @pytest.mark.parametrize("measures", [("L0", "gower"), ("gower",)])
-def test_gains_do_not_count_computed_columns(measures):
+def test_gains_ignore_derived_columns(measures):
     r = np.random.default_rng(1)
     features = Schema.from_data(pd.DataFrame(r.integers(0, 9, (50, 3)), columns=list("abc"))).features
     with_total = Schema.from_data(pd.DataFrame(r.integers(0, 9, (50, 4)), columns=[*"abc", "total"])).features

@@ -1,4 +1,4 @@
-"""Pools of candidates: who shares one, in which blocks they come, and what is drawn."""
+"""Pools of candidates: which factuals share a pool, how pools form blocks, and what is drawn."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ def matrix(chain):
     return model.schema_.encode(X).matrix
 
 
-def test_factuals_share_a_pool_just_if_their_fixed_values_agree(chain, matrix):
+def test_factuals_share_a_pool_only_if_fixed_values_agree(chain, matrix):
     model, X = chain
     keys = pool_keys(model, matrix, FIXED)
     alike = X.groupby(["group", "age"], dropna=False).ngroup()
@@ -26,7 +26,7 @@ def test_factuals_share_a_pool_just_if_their_fixed_values_agree(chain, matrix):
     assert fixed_columns(model) == FIXED
 
 
-def test_independent_pools_are_shared_by_equal_rows_alone(chain, matrix):
+def test_independent_pools_are_shared_only_by_equal_rows(chain, matrix):
     model, _ = chain
     twice = np.vstack([matrix[:50], matrix[:50]])
     keys = pool_keys(model, twice, range(4))
@@ -37,7 +37,7 @@ def test_independent_pools_are_shared_by_equal_rows_alone(chain, matrix):
 
 @pytest.mark.parametrize(("pool_bytes", "most"), [(1, 10**6), (100, 3), (250, 1), (10**6, 1)])
 @pytest.mark.parametrize("block_factuals", [1, 7, 4096])
-def test_blocks_hold_every_factual_once_and_few_pools(monkeypatch, pool_bytes, most, block_factuals):
+def test_blocks_hold_each_factual_once_and_few_pools(monkeypatch, pool_bytes, most, block_factuals):
     monkeypatch.setattr(problem, "POOL_BYTES", 300)
     monkeypatch.setattr(problem, "BLOCK_FACTUALS", block_factuals)
     rng = np.random.default_rng(0)
@@ -53,7 +53,7 @@ def test_blocks_hold_every_factual_once_and_few_pools(monkeypatch, pool_bytes, m
     assert list(pool_blocks(order[:0], keys, pool_bytes)) == []
 
 
-def test_a_pool_keeps_the_fixed_values_and_depends_on_its_key_alone(chain, matrix):
+def test_pool_keeps_fixed_values_and_depends_only_on_its_key(chain, matrix):
     model, _ = chain
     keys = pool_keys(model, matrix, FIXED)
     drawn = draw_pools(model, matrix[:60], keys[:60], 30)

@@ -1,4 +1,4 @@
-"""Pools inside constraints, against passing over unconstrained draws one by one."""
+"""Pools drawn within constraints, compared with filtering unconstrained draws one by one."""
 
 import numpy as np
 import pandas as pd
@@ -24,7 +24,7 @@ def explainer():
 
 
 def accepted(explainer, holds, shared=()):
-    """The first K draws of each person, those that hold of them, and how many of the first 100 do."""
+    """Return the first K draws of each factual, the accepted ones, and how many of the first 100 are accepted."""
     draws = explainer.generate(PEOPLE, n_samples=100, constraints=list(shared))
     found, n_held = {}, {}
     for id in PEOPLE.index:
@@ -44,7 +44,7 @@ def accepted(explainer, holds, shared=()):
         ),
     ],
 )
-def test_what_depends_on_the_factual_passes_over_shared_draws(explainer, constraint, holds):
+def test_factual_specific_constraints_filter_shared_draws(explainer, constraint, holds):
     constrained = explainer.generate(PEOPLE, n_samples=K, constraints=[constraint])
     by_hand, n_held = accepted(explainer, holds)
     enough = [id for id in PEOPLE.index if n_held[id] >= 25]
@@ -55,7 +55,7 @@ def test_what_depends_on_the_factual_passes_over_shared_draws(explainer, constra
 
 
 @pytest.mark.slow
-def test_who_allows_few_of_them_gets_draws_of_his_own(explainer):
+def test_factuals_accepting_few_shared_draws_get_individual_draws(explainer):
     constraint = mcce.allow("loan_amount", max_step=2_000)
     constrained = explainer.generate(PEOPLE, n_samples=K, constraints=[constraint])
     by_hand, n_held = accepted(explainer, lambda r, f: abs(r["loan_amount"] - f["loan_amount"]) <= 2_000)
@@ -68,7 +68,7 @@ def test_who_allows_few_of_them_gets_draws_of_his_own(explainer):
 
 
 @pytest.mark.slow
-def test_what_is_asked_of_all_is_obeyed_before_anything_is_passed_over(explainer):
+def test_common_constraints_are_applied_before_filtering(explainer):
     both = [mcce.allow("salary", low=20_000), mcce.allow("loan_amount", direction="decrease")]
     constrained = explainer.generate(PEOPLE, n_samples=K, constraints=both)
     by_hand, n_held = accepted(explainer, lambda r, f: r["loan_amount"] <= f["loan_amount"], shared=both[:1])
@@ -79,7 +79,7 @@ def test_what_is_asked_of_all_is_obeyed_before_anything_is_passed_over(explainer
         pd.testing.assert_frame_equal(mine.reset_index(drop=True), by_hand[id].reset_index(drop=True))
 
 
-def test_a_multiple_is_drawn_for_all_alike(explainer):
+def test_multiples_are_drawn_in_shared_pools(explainer):
     rows = explainer.generate(PEOPLE, n_samples=K, constraints=[mcce.allow("savings", step=500)])
     assert (rows["savings"] % 500 == 0).all()
     assert len(rows) == K * len(PEOPLE)
@@ -87,7 +87,7 @@ def test_a_multiple_is_drawn_for_all_alike(explainer):
     assert found.run.settings["pools"] == len(PEOPLE[["sex", "defaulted_last_year"]].drop_duplicates())
 
 
-def test_a_feature_that_has_to_stay_is_kept_and_the_others_follow_it(explainer):
+def test_unchangeable_feature_is_kept(explainer):
     rows = explainer.generate(PEOPLE, n_samples=K, constraints=[mcce.allow("education", direction="none")])
     assert len(rows) == K * len(PEOPLE)
     own = PEOPLE.loc[rows.index.get_level_values(0), "education"].to_numpy()
@@ -95,8 +95,8 @@ def test_a_feature_that_has_to_stay_is_kept_and_the_others_follow_it(explainer):
 
 
 @pytest.mark.slow
-def test_who_cannot_be_drawn_as_asked_keeps_what_he_has():
-    """A loan that may only fall, for people who ask for less than anybody who was granted one."""
+def test_factual_without_feasible_draw_keeps_its_values():
+    """A loan may only decrease, for factuals with a smaller loan than every accepted row."""
     table = LOANS.assign(loan_amount=np.where(WANTED, LOANS["loan_amount"] + 50_000, LOANS["loan_amount"]))
     explainer = mcce.MCCE(
         None, decision=lambda rows: (rows["savings"] > 8_000) & (rows["salary"] > 30_000), random_state=5
@@ -115,8 +115,8 @@ def test_who_cannot_be_drawn_as_asked_keeps_what_he_has():
 
 
 @pytest.mark.slow
-def test_who_finds_nothing_in_shared_draws_gets_draws_of_his_own():
-    """Of what a person allows, half of the draws, few are granted: often none of 30, rarely none of 30 own ones."""
+def test_factual_without_accepted_shared_draw_gets_individual_draws():
+    """Half of the draws are allowed and few are accepted: often none of 30, rarely none of 30 individual ones."""
     table = pd.DataFrame({"savings": np.tile(np.arange(100.0), 6), "loan": np.arange(600) / 2})
     person, below = table.iloc[[320]], mcce.allow("loan", direction="decrease")
     in_shared, in_own, nowhere = 0, 0, 0
@@ -145,7 +145,7 @@ def test_who_finds_nothing_in_shared_draws_gets_draws_of_his_own():
     assert in_own > nowhere
 
 
-def test_values_of_rows_with_the_other_decision_are_combined_where_accepted_rows_allow_none():
+def test_values_of_rejected_rows_are_combined_if_accepted_rows_allow_none():
     # in group b all accepted rows are younger than the factual, whose age may only rise; older rows have a low income
     rng = np.random.default_rng(0)
     n = 600

@@ -1,4 +1,4 @@
-"""Candidates that a user brings: whose they are, and what is refused."""
+"""Candidates given by the user: how they are matched to factuals, and invalid ones."""
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ def brought(rows, ids, **values):
     return rows.loc[ids].assign(**values)
 
 
-def test_each_factual_gets_its_own_in_the_order_given(chain, factuals):
+def test_candidates_are_matched_to_factuals_in_given_order(chain, factuals):
     model, _ = chain
     asked, rows = factuals
     ids = ["s", "p", "s", "q", "p", "p"]
@@ -34,7 +34,7 @@ def test_each_factual_gets_its_own_in_the_order_given(chain, factuals):
     assert found.rows.flags.f_contiguous
 
 
-def test_an_index_of_several_levels_names_the_factual_first(chain, factuals):
+def test_first_level_of_multiindex_names_the_factual(chain, factuals):
     model, _ = chain
     asked, rows = factuals
     candidates = brought(rows, ["r", "r"], x=[1.0, 2.0])
@@ -43,7 +43,7 @@ def test_an_index_of_several_levels_names_the_factual_first(chain, factuals):
     assert found.rows[found.begin[0] : found.end[0], 2].tolist() == [1.0, 2.0]
 
 
-def test_no_candidates_at_all(chain, factuals):
+def test_empty_candidates(chain, factuals):
     model, _ = chain
     asked, rows = factuals
     found = match_candidates(rows.iloc[:0], asked, np.array([0, 3]), model.schema_, MUTABLE)
@@ -61,7 +61,7 @@ def test_a_missing_fixed_value_stays_missing(chain):
         match_candidates(rows.assign(age=[np.nan, 30.0]), asked, members, model.schema_, MUTABLE)
 
 
-def test_what_is_refused(chain, factuals):
+def test_invalid_candidates_raise(chain, factuals):
     model, _ = chain
     asked, rows = factuals
     members = np.array([0])

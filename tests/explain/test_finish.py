@@ -1,4 +1,4 @@
-"""Numbers that a sparse counterfactual prints are those that the model was asked about."""
+"""The numbers printed for a sparse counterfactual are those with which the model was queried."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def people() -> pd.DataFrame:
 
 
 def score(rows) -> np.ndarray:
-    """A score that a fine comb goes through: neighbours in the third digit differ in the decision."""
+    """A score with many small steps: neighbours in the third digit differ in the decision."""
     plain = 3 * (np.log(rows["income"]) - 10.2) - rows["debt"] / 4000 - 20 * rows["rate"] + rows["narrow"]
     plain = plain + rows["cents"] / 1000 + 0.7 * (rows["job"] == "b") + 2e5 * rows["tiny"]
     comb = 0.05 * np.sin(np.asarray(rows["income"], dtype=float) * 3) + 0.05 * np.sin(40_000 * rows["rate"])
@@ -41,7 +41,7 @@ def score(rows) -> np.ndarray:
 
 
 def read_back(text: str, name: str, names: Names) -> float:
-    """The number that a text says, by a reader who knows the unit and the marks."""
+    """Return the number in a text, parsed with the unit and the separators."""
     pattern = names.patterns.get(name)
     text = text.removesuffix(" EUR")
     if pattern is None:
@@ -52,7 +52,7 @@ def read_back(text: str, name: str, names: Names) -> float:
 
 
 def told_rows(found, X) -> pd.DataFrame:
-    """The rows that sentences tell: those of the factuals, with what is printed in place of what changes."""
+    """Return the rows stated by the sentences: the factuals with the printed new values."""
     rows = X.loc[found.frame.index.get_level_values("id")].reset_index(drop=True)
     places = {key: place for place, key in enumerate(found.frame.index)}
     for change in found.changes(words=True).itertuples(index=False):
@@ -65,7 +65,7 @@ def told_rows(found, X) -> pd.DataFrame:
 @pytest.mark.parametrize(
     "names", [*nightly(None), Names(formats=FORMATS, units={"income": "EUR"})], ids=["plain", "formats"]
 )
-def test_what_is_printed_is_the_row_and_is_accepted(names):
+def test_printed_values_equal_the_row_and_are_accepted(names):
     X = people()
     explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["year"], random_state=1, names=names).fit(X)
     refused = X[score(X) < 0.6].head(60)
@@ -82,7 +82,7 @@ def test_what_is_printed_is_the_row_and_is_accepted(names):
 
 
 @pytest.mark.slow
-def test_constraints_and_bounds_hold_for_what_is_printed():
+def test_constraints_and_bounds_hold_for_printed_values():
     X = people()
     explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["year"], random_state=1).fit(X)
     refused = X[score(X) < 0.6].head(25)
@@ -97,14 +97,14 @@ def test_constraints_and_bounds_hold_for_what_is_printed():
     pd.testing.assert_frame_equal(told_rows(found, X), found.frame.reset_index(drop=True), check_exact=True)
 
 
-def test_the_plain_method_keeps_observed_values():
+def test_plain_method_keeps_observed_values():
     X = people()
     found = mcce.MCCE(score, decision=(0.6, 1), fixed=["year"], random_state=1).fit(X).explain(X.head(40))
     assert found.frame["debt"].isin(X["debt"]).all()
     assert not found.names.exact
 
 
-def test_whole_numbers_stay_observed_values():
+def test_integers_stay_observed_values():
     loans = mcce.datasets.load_loans(600).X.select_dtypes("number")
     explainer = mcce.MCCE(lambda rows: rows["salary"] > 60_000, decision=True, fixed=["age"], random_state=1).fit(loans)
     found = explainer.explain(loans.head(60), sparse=True)
@@ -112,7 +112,7 @@ def test_whole_numbers_stay_observed_values():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "Float64", "float64[pyarrow]"])
-def test_numbers_of_any_float(dtype):
+def test_numbers_of_any_float_dtype(dtype):
     rng = np.random.default_rng(2)
     X = pd.DataFrame({"x": rng.normal(10, 3, 300), "z": rng.normal(size=300)}).astype({"x": dtype})
     explainer = mcce.MCCE(lambda rows: rows["x"].astype(float) > 12, decision=True, random_state=1).fit(X)
@@ -125,7 +125,7 @@ def test_numbers_of_any_float(dtype):
     assert changes["to"].str.len().max() <= 6
 
 
-def test_thousands_have_one_style_but_for_years():
+def test_thousands_separator_is_consistent_except_for_years():
     rng = np.random.default_rng(1)
     X = pd.DataFrame({"savings": rng.integers(0, 9_900, 400), "built": rng.integers(1900, 2020, 400)})
     model = lambda rows: (rows["savings"] > 8_000) & (rows["built"] > 1980)  # noqa: E731
@@ -144,7 +144,7 @@ AMOUNTS = st.floats(-1e9, 1e9).filter(lambda x: x == 0 or abs(x) > 1e-9)
 @given(value=AMOUNTS, before=AMOUNTS, form=PATTERNS)
 @example(value=2.0**-24, before=0.0, form="0.00")  # half of its last digit is written as an even one by float
 @examples(200)
-def test_any_number_in_any_format_is_read_back(value, before, form):
+def test_formatted_numbers_round_trip(value, before, form):
     names = Names(formats={} if form is None else {"x": form}, exact={"x": "float64"}, years=())
     text = names.pair("x", before, value)[1]
     said = read_back(text, "x", names)
@@ -178,7 +178,7 @@ def test_random_tables(seed):
 
 
 @pytest.mark.slow
-def test_columns_that_belong_together_are_rounded_together():
+def test_related_columns_are_rounded_together():
     X = people()
     X["thousands"] = X["income"] / 1000
     X["owed"] = X["debt"] + X["cents"]

@@ -1,4 +1,4 @@
-"""Stability of the answers by `summary`, beside that of many real redraws."""
+"""Stability reported by `summary`, compared with many real redraws."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def changed_sets(found):
         pytest.param("rare", 6, {"sparse": True}, marks=pytest.mark.nightly),
     ],
 )
-def test_it_is_how_often_two_drawings_agree(name, n, how):
-    """Eight answers from two drawings each, against all pairs of eight drawings: 40 factuals, so within 0.1."""
+def test_stability_is_the_agreement_rate_of_two_redraws(name, n, how):
+    """Eight answers from two redraws each, compared with all pairs of eight redraws: 40 factuals, so within 0.1."""
     explainer = fitted(*MODELS[name])
     X = DENIED.iloc[:40]
     first = explainer.explain(X, n_samples=n, **how)
@@ -47,7 +47,7 @@ def test_it_is_how_often_two_drawings_agree(name, n, how):
 
 
 @pytest.mark.slow
-def test_more_draws_are_more_stable_and_all_are_told_with_standard_errors(explainer):
+def test_more_draws_are_more_stable_with_standard_errors(explainer):
     few, many = (explainer.explain(DENIED, n_samples=n).summary()["value"] for n in (10, 2000))
     assert few[SAME] < many[SAME]
     n_refused = int((explainer.explain(DENIED, n_samples=10).draws > 0).sum())
@@ -57,7 +57,7 @@ def test_more_draws_are_more_stable_and_all_are_told_with_standard_errors(explai
 
 
 @pytest.mark.slow
-def test_explain_and_its_answer_are_as_they_were_and_a_saved_result_says_nothing(explainer):
+def test_stability_leaves_result_unchanged_and_saved_result_has_none(explainer):
     plain = explainer.explain(DENIED.iloc[:5], n_samples=50)
     again = explainer.explain(DENIED.iloc[:5], n_samples=50)
     first = plain.summary()

@@ -1,4 +1,4 @@
-"""Few rules for many: coverage against enumeration, and each changed row by the model itself."""
+"""Rules for groups: coverage compared with enumeration, and changed rows checked with the model."""
 
 import itertools
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ VALUES = range(4)
 
 
 def accepted(rows):
-    """Return who is accepted: people of group x by a and b, others by c."""
+    """Return which rows are accepted: group x by a and b, others by c."""
     return np.where(rows["g"] == "x", rows["a"] + rows["b"] >= 5, rows["c"] >= 3).astype(float)
 
 
@@ -33,7 +33,7 @@ def small():
 
 
 def best_coverage_of_two(people):
-    """Return the largest number of people that two rules reach: all changes of a, b and c to values, by group."""
+    """Return the largest number of rows covered by two rules: all changes of a, b and c to values, by group."""
     covers = set()
     for to in itertools.product([None, *VALUES], repeat=3):
         moved = people.assign(**{name: value for name, value in zip("abc", to) if value is not None})
@@ -44,11 +44,11 @@ def best_coverage_of_two(people):
     return (table.sum(axis=1)[:, None] + table.sum(axis=1) - table @ table.T).max()
 
 
-def test_coverage_beside_all_rule_sets(small):
+def test_coverage_matches_enumeration_of_rule_sets(small):
     assert small.rules.table.loc["all", "reached"] == best_coverage_of_two(small.people)
 
 
-def test_greedy_beside_all_sets_of_candidates():
+def test_greedy_choice_compared_with_all_candidate_sets():
     """Random candidates: at least 1 - 1/e of the best set, and with slack no less than that share of the greedy one."""
     rng = np.random.default_rng(2)
     for _ in range(20):
@@ -67,8 +67,8 @@ def test_greedy_beside_all_sets_of_candidates():
         assert loose >= np.ceil(0.7 * greedy)
 
 
-def test_changed_rows_hold_what_they_promise(small):
-    """By the model and the constraint themselves; fixed columns stay, and so do all that a rule does not name."""
+def test_changed_rows_satisfy_the_rule_and_the_decision(small):
+    """Checked with the model and the constraint; fixed columns and columns not named by a rule are unchanged."""
     rules, people = small.rules, small.people
     moved = rules.found.frame.droplevel("rank")
     assert (accepted(moved) == 1).all()
@@ -95,7 +95,7 @@ def test_changed_rows_hold_what_they_promise(small):
     assert len(rules.rule_of) == len(people)
 
 
-def test_the_same_rules_again(small):
+def test_same_seed_gives_same_rules(small):
     again = small.found.rules(k=2, slack=0)
     assert again.rules == small.rules.rules
     pd.testing.assert_frame_equal(again.table, small.rules.table)
@@ -106,7 +106,7 @@ def test_rules_without_groups(small):
 
 
 @pytest.mark.slow
-def test_rows_are_at_the_floor_and_derived_columns_follow():
+def test_changed_rows_reach_the_floor_and_derived_columns_are_recomputed():
     X = mcce.datasets.load_loans(800).X[["age", "salary", "savings", "housing", "loan_amount"]]
     X["ratio"] = X["loan_amount"] / X["salary"]
     fixed = ["age", "housing"]
@@ -155,12 +155,12 @@ def test_groups(small):
         (lambda s: s.explainer.explain(s.people, n_samples=10).rules(), r"explain with sparse=True"),
     ],
 )
-def test_bad_calls(small, call, message):
+def test_invalid_arguments_raise(small, call, message):
     with pytest.raises(InputError, match=message):
         call(small)
 
 
-def test_nobody_lacks_the_decision(small):
+def test_all_rows_accepted_raises(small):
     accepted_people = pd.DataFrame(
         {"a": [3], "b": [3], "c": [3], "g": pd.Categorical(["x"], ["x", "y", "z"]), "age": [30]}
     )
@@ -170,7 +170,7 @@ def test_nobody_lacks_the_decision(small):
 
 
 @pytest.mark.slow
-def test_a_decision_that_is_a_label(small):
+def test_decision_given_as_label(small):
     """The label of the changed rows is longer than that of the factuals."""
     X = small.people
 
@@ -183,7 +183,7 @@ def test_a_decision_that_is_a_label(small):
     assert set(found.measures["prediction"]) == {"granted"}
 
 
-def test_changes_that_mostly_have_a_reason_not_to_be_sent_are_dropped():
+def test_mostly_suspicious_changes_are_dropped():
     changes = [(Term(0, "by", 1.0),), (Term(1, "by", 1.0),), (Term(2, "by", 1.0),)]
     cost = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, np.inf], [1.0, np.inf, np.inf]])
     fit = np.array([[True, False, False], [True, False, False], [True, False, False]])

@@ -1,4 +1,4 @@
-"""What is learned from training rows: each part once, when it is first needed, and kept where the rows are not."""
+"""Parts learned from training rows: each is learned once, on first use, and kept without the rows."""
 
 import pickle
 
@@ -21,7 +21,7 @@ def explainer():
     return mcce.MCCE(accepted, decision=True, random_state=1, n_jobs=1).fit(X)
 
 
-def test_each_part_is_learned_once_and_when_it_is_needed(explainer, monkeypatch):
+def test_each_part_is_learned_once_on_first_use(explainer, monkeypatch):
     fit, fitted = Plausibility.fit, []
     monkeypatch.setattr(Plausibility, "fit", lambda *given: fitted.append(1) or fit(*given))
     X = explainer.learned_.training.table
@@ -35,7 +35,7 @@ def test_each_part_is_learned_once_and_when_it_is_needed(explainer, monkeypatch)
     assert not hasattr(explainer, "plausibility_")
 
 
-def test_a_copy_without_training_rows_has_the_parts_that_were_learned_before(explainer):
+def test_copy_without_training_rows_keeps_learned_parts(explainer):
     X = explainer.learned_.training.table
     before = pickle.loads(pickle.dumps(explainer))
     found = explainer.explain(X.head(10), n_samples=50, sparse=True)

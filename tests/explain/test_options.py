@@ -1,4 +1,4 @@
-"""Options without effect beside others are errors that say what is missing; given ones are never overridden."""
+"""Options without effect raise and name what is missing; given options are never overridden."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WITHOUT_EFFECT = [
 
 
 @pytest.mark.parametrize(("options", "message"), WITHOUT_EFFECT)
-def test_options_without_effect_are_errors(explainer, options, message, tmp_path):
+def test_options_without_effect_raise(explainer, options, message, tmp_path):
     candidates = explainer.generate(FEW, n_samples=10)
     for call in (
         lambda: explainer.explain(FEW, n_samples=10, **options),
@@ -54,8 +54,8 @@ def test_crossed_rows_are_not_queried_exhaustively(explainer):
 
 
 @pytest.mark.slow
-def test_given_measures_are_the_order_whatever_they_are(explainer):
-    """("L0", "gower") given explicitly is that order, as any other: caution does not alter it."""
+def test_given_measures_define_the_order(explainer):
+    """("L0", "gower") given explicitly is used as is: caution does not alter it."""
     options = {"n_samples": 200, "sparse": True}
     given = explainer.explain(DENIED, measures=("L0", "gower"), **options)
     nearest = explainer.explain(DENIED, caution=0.0, **options)
@@ -78,7 +78,7 @@ def test_given_measures_are_the_order_whatever_they_are(explainer):
     ],
     ids=str,
 )
-def test_select_chooses_as_explain_does(explainer, options):
+def test_select_chooses_the_same_rows_as_explain(explainer, options):
     candidates = explainer.generate(FEW, n_samples=200)
     selected = explainer.select(candidates, FEW, **options)
     explained = explainer.explain(FEW, n_samples=200, **options)
@@ -87,7 +87,7 @@ def test_select_chooses_as_explain_does(explainer, options):
     pd.testing.assert_frame_equal(selected.measures, explained.measures)
 
 
-def test_texts_for_missing_cells_need_a_csv(explainer, tmp_path):
+def test_missing_cell_texts_require_csv(explainer, tmp_path):
     FEW.to_parquet(tmp_path / "rows.parquet")
     for source in (FEW, tmp_path / "rows.parquet"):
         with pytest.raises(InputError, match=r"missing=\['NA'\] has no effect: it applies to CSV files"):

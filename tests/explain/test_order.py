@@ -1,4 +1,4 @@
-"""Orders of candidates: what may be named, and what is chosen, against sorting in plain Python."""
+"""Orders of candidates: valid names, and the chosen rows compared with sorting in plain Python."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def resolve(measures, **more) -> Ordering:
 
 
 def by_hand(candidates: pd.DataFrame, factual: pd.Series) -> np.ndarray:
-    """A user's own measure: the grade's distance, and whether the level stays."""
+    """A custom measure: the grade's distance, and whether the level stays."""
     grade = candidates["grade"].astype(object).map(int) - int(factual["grade"])
     return (grade.abs() + (candidates["level"].astype(object) != factual["level"])).to_numpy()
 
@@ -100,7 +100,7 @@ ORDERS = [
     bounds=st.sampled_from([(None, None), (2, None), (None, 0.5), (3, 0.25), (0, 0.0)]),
 )
 @pytest.mark.parametrize("measures", ORDERS)
-def test_best_first_and_exhaustive_choose_what_sorting_gives(measures, seed, n_draws, k, share, shared, bounds):
+def test_best_first_and_exhaustive_agree_with_sorting(measures, seed, n_draws, k, share, shared, bounds):
     rng = np.random.default_rng(seed)
     n_factuals = 3
     rows = np.column_stack([rng.choice(v, n_draws * (1 if shared else n_factuals)) for v in VALUES])
@@ -130,7 +130,7 @@ def always(rows):
     return np.ones(len(rows)), np.ones(len(rows), dtype=bool)
 
 
-def test_bounds_may_differ_by_factual_and_what_is_beyond_is_not_asked():
+def test_rows_beyond_factual_specific_bounds_are_not_queried():
     rows = np.asfortranarray([[1.0, 0, 0, 1], [4.0, 1, 0, 1], [4.0, 1, 2, 1]])
     factuals = np.array([[0.0, 0, 0, 1]] * 4)
     begin, end = np.zeros(4, dtype=np.int64), np.full(4, 3)
@@ -150,8 +150,8 @@ def test_bounds_may_differ_by_factual_and_what_is_beyond_is_not_asked():
 
 
 @pytest.mark.parametrize("p", [3, 7, 10])
-def test_a_distance_equal_to_the_bound_is_within(p):
-    """The bound is on the mean as it is reported, to the last digit, though sums are compared."""
+def test_distance_equal_to_the_bound_is_accepted(p):
+    """The bound applies to the mean as reported, to the last digit, although sums are compared."""
     rng = np.random.default_rng(p)
     X = rng.random((50, p))
     features = Schema.from_data(X).features
@@ -163,7 +163,7 @@ def test_a_distance_equal_to_the_bound_is_within(p):
         assert sorted(places(chosen, pools).tolist()) == np.flatnonzero(reported <= bound).tolist()
 
 
-def test_equal_rows_are_one_even_if_a_function_answers_differently_by_place():
+def test_equal_rows_are_merged_if_function_answers_differ_by_position():
     rows = np.asfortranarray([[1.0, 0, 0, 1]] * 5 + [[2.0, 0, 0, 1]])
     ordering = resolve_measures(lambda candidates, factual: -np.arange(len(candidates)), FEATURES)
     pools = Candidates(rows, np.array([0]), np.array([6]))
@@ -171,7 +171,7 @@ def test_equal_rows_are_one_even_if_a_function_answers_differently_by_place():
     assert places(chosen, pools).tolist() == [5, 0]
 
 
-def test_a_measure_of_the_model_has_every_candidate_asked():
+def test_model_based_measure_queries_every_candidate():
     rows = np.asfortranarray([[float(i % 5), 0, 0, 1] for i in range(400)])
     pools = Candidates(rows, np.array([0]), np.array([400]))
     by_model = Ordering((Measure("score", lambda some, _: -some[:, 0], "model"),))
@@ -186,7 +186,7 @@ def test_a_measure_of_the_model_has_every_candidate_asked():
     assert (places(chosen, pools).tolist(), asked) == ([4], [400])
 
 
-def test_equal_rows_are_scored_once_for_each_factual():
+def test_equal_rows_are_scored_once_per_factual():
     calls = []
 
     def score(rows, factual):
@@ -244,7 +244,7 @@ def test_names_costs_and_weights():
         ),
     ],
 )
-def test_what_cannot_be_an_order_is_said(measures, more, message):
+def test_invalid_orders_raise(measures, more, message):
     with pytest.raises(InputError, match=message):
         resolve_measures(measures, FEATURES, **more)
 
@@ -257,7 +257,7 @@ def test_what_cannot_be_an_order_is_said(measures, more, message):
         (lambda c, f: ["a", "b", "c"], "not numbers"),
     ],
 )
-def test_what_a_function_may_not_answer_is_said(answer, message):
+def test_invalid_answers_of_order_functions_raise(answer, message):
     rows = np.asfortranarray([[1.0, 0, 0, 1], [2.0, 0, 0, 1], [4.0, 0, 0, 1]])
     selector = Selector(FEATURES, np.arange(4), always)
     with pytest.raises(InputError, match=message):

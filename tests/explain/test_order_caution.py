@@ -1,4 +1,4 @@
-"""A step away from the edge: the cost that is minimised, by brute force, and what a change is there for."""
+"""`caution`: the minimised cost compared with brute force, and the roles of changes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def cost(case, candidate, factual, strength):
     strength=st.sampled_from([0.5, 1.0, 4.0]),
     k=st.sampled_from([1, 2]),
 )
-def test_single_changes_are_those_of_the_least_cost_by_brute_force(pools, factuals, seed, floor, strength, k):
+def test_single_changes_have_minimal_cost_by_brute_force(pools, factuals, seed, floor, strength, k):
     case = Case.of(pools, factuals, seed, 0.4)
     caution, ordering = Caution(plausibility(), MARGINS, strength), resolve_measures(DEFAULT, FEATURES)
     problem = problem_of(FEATURES, MUTABLE, case.model, ordering, caution, floor)
@@ -71,7 +71,7 @@ def test_single_changes_are_those_of_the_least_cost_by_brute_force(pools, factua
         assert mine == pytest.approx(expected, abs=1e-9)
 
 
-def test_margins_are_of_the_ends_that_somebody_is_beyond():
+def test_margins_refer_to_the_interval_ends_that_are_exceeded():
     scores = np.array([0.1, 0.4, 0.6, 0.7, 1.0])
     decision = resolve_decision((0.5, 1.0), lambda rows: rows)
     margins = Margins.of(decision, Answer(scores, scores >= 0.5))
@@ -86,7 +86,7 @@ def test_margins_are_of_the_ends_that_somebody_is_beyond():
 
 
 def people(n=2_000):
-    """Nobody without a job has a salary, everybody with one does; what else there is has nothing to do with it."""
+    """Exactly the rows with a job have a salary; other columns are independent of both."""
     rng = np.random.default_rng(0)
     job = rng.random(n) < 0.7
     return pd.DataFrame(
@@ -100,7 +100,7 @@ def people(n=2_000):
 
 
 def score(rows):
-    """The salary helps, the loan harms, and nothing else counts."""
+    """The salary helps, the loan harms, and other features have no effect."""
     return rows["salary"].to_numpy() / 40_000 - rows["loan"].to_numpy() / 100_000
 
 
@@ -118,7 +118,7 @@ def explained(floor=0.1, **asked):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
-def test_a_job_comes_along_with_a_salary_and_says_so():
+def test_accompanying_job_change_is_reported():
     found = explained()
     table = found.changes()
     roles = table.groupby("feature")["role"].agg(set).to_dict()
@@ -132,7 +132,7 @@ def test_a_job_comes_along_with_a_salary_and_says_so():
     assert found[who].changes()["role"].tolist() == table.loc[table["id"] == who, "role"].tolist()
 
 
-def test_roles_are_kept_in_a_file(tmp_path):
+def test_roles_are_saved_with_the_result(tmp_path):
     found = explained()
     found.save(tmp_path / "found.mcce")
     pd.testing.assert_frame_equal(mcce.Counterfactuals.load(tmp_path / "found.mcce").changes(), found.changes())
@@ -141,7 +141,7 @@ def test_roles_are_kept_in_a_file(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("floor", [0.0, 0.1, *nightly(0.5)])
 @pytest.mark.parametrize("measures", [("L0", "gower"), *nightly(("gower",))])
-def test_no_change_is_there_for_nothing_and_none_does_harm(floor, measures):
+def test_every_change_has_a_role_and_none_is_harmful(floor, measures):
     found = explained(floor, measures=measures)
     table = found.changes()
     loans = table[table["feature"] == "loan"]
@@ -159,14 +159,14 @@ def test_no_change_is_there_for_nothing_and_none_does_harm(floor, measures):
         assert contradicts.all() or not (believable and score(without)[0] >= 0.6)
 
 
-def test_the_plain_method_has_no_roles():
+def test_plain_method_reports_no_roles():
     X = people(300)
     found = mcce.MCCE(score, decision=(0.6, np.inf), random_state=1).fit(X).explain(X.head(20), n_samples=50)
     assert "role" not in found.changes()
 
 
 @pytest.mark.slow
-def test_caution_buys_margin_with_distance():
+def test_caution_trades_distance_for_margin():
     near, far = explained(0.1, caution=0.0).measures, explained(0.1, caution=4.0).measures
     assert near["L0"].mean() == far["L0"].mean()
     assert near["gower"].mean() < far["gower"].mean()

@@ -1,4 +1,4 @@
-"""Fingerprints: the same for the same model and explainer, others for others; probes are no training rows."""
+"""Fingerprints are equal for the same model and explainer only; probes are not training rows."""
 
 import hashlib
 
@@ -11,7 +11,7 @@ from mcce.rng import hash_rows
 from tests.records.problem import explainer, make_explainer, other_score, score, table
 
 
-def test_probes_lie_in_the_ranges_and_are_no_training_rows():
+def test_probes_lie_in_the_ranges_and_are_not_training_rows():
     schema = explainer().generator_.schema_
     probes = probe_rows(schema)
     assert probes.shape == (PROBES, 6)
@@ -25,7 +25,7 @@ def test_probes_lie_in_the_ranges_and_are_no_training_rows():
         assert low <= probes[:, j].min() < probes[:, j].max() <= high
 
 
-def test_the_training_table_is_hashed_row_by_row_in_its_order():
+def test_training_table_hash_depends_on_rows_and_order():
     hashes = hash_rows(explainer().generator_.schema_.encode(table()).matrix)
     assert explainer().fingerprint()["training"] == {
         "rows": 120,
@@ -33,7 +33,7 @@ def test_the_training_table_is_hashed_row_by_row_in_its_order():
     }
 
 
-def test_a_refitted_or_loaded_explainer_has_the_same_fingerprint(tmp_path):
+def test_refitted_or_loaded_explainer_has_the_same_fingerprint(tmp_path):
     before = explainer().fingerprint()
     assert make_explainer().fingerprint() == before
     explainer().save(tmp_path / "a.mcce")
@@ -51,25 +51,25 @@ def test_a_refitted_or_loaded_explainer_has_the_same_fingerprint(tmp_path):
     ],
     ids=["model", "random_state", "sampler", "constraints", "decision"],
 )
-def test_a_change_shows_where_it_is(changes, parts):
+def test_fingerprint_shows_which_part_changed(changes, parts):
     before, after = explainer().fingerprint(), make_explainer(**changes).fingerprint()
     assert {name for name in before if before[name] != after[name]} == parts
 
 
-def test_the_decision_is_stated_with_its_bounds_whatever_it_is_called():
+def test_decision_is_stated_with_its_bounds_for_any_label():
     called = make_explainer(decision=mcce.Interval(0.5, 1, label="the loan is granted"))
     found = called.explain(table().head(1), n_samples=10)
     assert found.record(0)["decision"]["wanted"] == "the loan is granted"
     assert found.record(0)["decision"]["rule"] == called.fingerprint()["decision"] == "score from 0.5 to 1"
 
 
-def test_last_digits_of_scores_do_not_matter():
+def test_fingerprint_ignores_last_digits_of_scores():
     shifted = make_explainer(lambda rows: score(rows) * (1 + 1e-13))
     assert shifted.fingerprint()["model"]["fingerprint"] == explainer().fingerprint()["model"]["fingerprint"]
 
 
 @pytest.mark.slow
-def test_a_private_fit_states_nothing_of_its_training_table():
+def test_private_fit_does_not_fingerprint_the_training_table():
     private = mcce.Privacy(2.0, bounds={"age": (18, 80), "income": (0, 120)})
     made = mcce.MCCE(lambda rows: rows["income"] / 100, sampler=private, fixed=["age"], random_state=1)
     assert made.fit(table()[["age", "income"]]).fingerprint()["training"] == {"rows": None, "hash": None}

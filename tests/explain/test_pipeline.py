@@ -1,4 +1,4 @@
-"""Blocks of factuals: what is sent to another process comes back the same, in any order."""
+"""Blocks of factuals can be pickled and give the same result in any order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def explainer(request):
 
 
 def plan_and_blocks(explainer, monkeypatch, X=FEW, **asked):
-    """Return the problem, small blocks and the factuals of a call of `explain`, as its search gets them."""
+    """Return the problem, small blocks and the factuals of a call of `explain`, as passed to its search."""
     seen = []
 
     def watched(*arguments):
@@ -46,7 +46,7 @@ def plan_and_blocks(explainer, monkeypatch, X=FEW, **asked):
 
 
 def joined(parts, factuals):
-    """Join what was found for blocks, and the costs."""
+    """Join the results of blocks, and the costs."""
     found = join_blocks([winners for winners, _, _ in parts], factuals)
     return found, Cost.total([cost for _, _, cost in parts])
 
@@ -63,7 +63,7 @@ def same(one, two):
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, *nightly(True)])
 @pytest.mark.parametrize("independent", [False, *nightly(True)])
-def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch, sparse, independent):
+def test_blocks_can_be_pickled_and_joined_in_any_order(explainer, monkeypatch, sparse, independent):
     asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse, "independent": independent}
     problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
     assert len(blocks) > 5
@@ -78,7 +78,7 @@ def test_blocks_can_be_sent_away_and_joined_in_any_order(explainer, monkeypatch,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [True, *nightly(False)])
-def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
+def test_block_size_does_not_change_the_result(explainer, monkeypatch, sparse):
     asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse}
     problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
     found, _ = joined([explain_block(problem, block) for block in blocks], factuals)
@@ -89,7 +89,7 @@ def test_the_size_of_a_block_changes_nothing(explainer, monkeypatch, sparse):
 
 
 @pytest.mark.slow
-def test_blocks_hold_who_lacks_the_decision_once_and_keep_pools_together(explainer, monkeypatch):
+def test_blocks_hold_each_rejected_factual_once_and_keep_pools_together(explainer, monkeypatch):
     X = TABLE.iloc[:80]
     problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, X, n_samples=10)
     members = np.concatenate([block.members for block in blocks])
@@ -101,7 +101,7 @@ def test_blocks_hold_who_lacks_the_decision_once_and_keep_pools_together(explain
     assert len(runs) == len(set(runs)) == np.unique(problem.keys(factuals)[members]).size
 
 
-def test_nothing_to_explain(explainer, monkeypatch):
+def test_no_factuals_to_explain(explainer, monkeypatch):
     X = TABLE[score(TABLE) >= 0.5].iloc[:5]
     _, blocks, factuals = plan_and_blocks(explainer, monkeypatch, X, n_samples=10)
     assert blocks == []

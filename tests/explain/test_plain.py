@@ -1,4 +1,4 @@
-"""Selection against the paper's plain way: filter, sort, walk down."""
+"""Selection compared with the algorithm of the paper: filter, sort, take the first."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ VALUES = [[0.0, 1.0, 2.0, 4.0, NAN], [0.0, 1.0, 2.0, NAN], [0.0, 1.0, 2.0], [1.0
 
 
 class Model:
-    """Answers by a table of scores, one for each distinct row, and remembers what it was asked."""
+    """A model that answers from a table of scores, one for each distinct row, and records its queries."""
 
     def __init__(self, seed: int, share_valid: float) -> None:
         self.seed, self.share_valid = seed, share_valid
@@ -58,7 +58,7 @@ def same(a, b) -> bool:
 
 
 def plain_way(pools: Candidates, factuals, k: int, model: Model) -> list[list[int]]:
-    """Section 2.3, word for word: valid rows, then by (L0, Gower, draw), each row once, the first k."""
+    """Section 2.3 literally: valid rows, sorted by (L0, Gower, draw), each row once, the first k."""
     answer = []
     for f, factual in enumerate(factuals):
         ranked = []
@@ -81,7 +81,7 @@ def plain_way(pools: Candidates, factuals, k: int, model: Model) -> list[list[in
 
 
 def random_pools(rng, n_factuals: int, n_draws: int, shared: bool, spread: int) -> tuple[Candidates, np.ndarray]:
-    """Candidates with few distinct values, so that ties and duplicates abound."""
+    """Return candidates with few distinct values, which give many ties and duplicates."""
     n_pools = 1 if shared else n_factuals
     columns = [rng.choice(values[:spread] + values[-1:], n_pools * n_draws) for values in VALUES]
     factuals = np.column_stack([rng.choice(values, n_factuals) for values in VALUES])
@@ -90,7 +90,7 @@ def random_pools(rng, n_factuals: int, n_draws: int, shared: bool, spread: int) 
 
 
 def places(chosen: Winners, pools: Candidates) -> np.ndarray:
-    """Where the winners stand among the candidates; of equal rows the earlier one is chosen."""
+    """Return the positions of the winners among the candidates; of equal rows the earlier one is chosen."""
     found = []
     for f, row in zip(chosen.owner, chosen.rows, strict=True):
         own = range(pools.begin[f], pools.end[f])
@@ -127,13 +127,15 @@ def check_against_plain_way(pools, factuals, k, seed, share_valid) -> tuple[Mode
     shared=st.booleans(),
     spread=st.integers(1, 4),
 )
-def test_both_ways_give_what_the_plain_way_gives(seed, n_factuals, n_draws, k, share_valid, shared, spread):
+def test_lazy_and_exhaustive_selection_agree_with_plain_algorithm(
+    seed, n_factuals, n_draws, k, share_valid, shared, spread
+):
     pools, factuals = random_pools(np.random.default_rng(seed), n_factuals, n_draws, shared, spread)
     check_against_plain_way(pools, factuals, k, seed, share_valid)
 
 
 def numbered_pools(rng, n_factuals: int, n_draws: int, shared: bool) -> tuple[Candidates, np.ndarray]:
-    """Candidates most of which are distinct: the number has many values on a grid of exact fractions."""
+    """Return mostly distinct candidates: the number has many values on a grid of exact fractions."""
     pools, factuals = random_pools(rng, n_factuals, n_draws, shared, 4)
     pools.rows[:, 0] = rng.integers(0, 4 * n_draws, len(pools.rows)) / 1024
     return pools, factuals
@@ -148,8 +150,8 @@ class NumberModel(Model):
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("k", [2, *nightly(1, 5)])
 @pytest.mark.parametrize("share_valid", [0.0, 0.0005, 0.005, *nightly(0.05)])
-def test_rare_validity_is_searched_to_the_end(share_valid, k, shared, monkeypatch):
-    """More than 256 candidates are asked about: the last rounds and the full ranking take part."""
+def test_rarely_valid_pools_are_searched_completely(share_valid, k, shared, monkeypatch):
+    """More than 256 candidates are queried: the last rounds and the full ranking are used."""
     monkeypatch.setitem(globals(), "Model", NumberModel)
     rng = np.random.default_rng(17)
     pools, factuals = numbered_pools(rng, 2, 800, shared)
@@ -159,7 +161,7 @@ def test_rare_validity_is_searched_to_the_end(share_valid, k, shared, monkeypatc
     if share_valid == 0:
         assert chosen.owner.size == 0
         assert chosen.scores.size == 0
-        # answers are kept by place in the pool, so equal rows may be asked at several places
+        # answers are cached by position in the pool, so equal rows may be queried at several positions
         assert distinct <= len(model.asked) <= len(pools.rows)
     elif share_valid < 0.005:
         assert len(model.asked) > ROUNDS[-1]
@@ -167,7 +169,7 @@ def test_rare_validity_is_searched_to_the_end(share_valid, k, shared, monkeypatc
 
 @examples(10)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 5), share_valid=st.sampled_from([0.0, 0.01, 0.3, 1.0]))
-def test_no_place_is_asked_twice(seed, k, share_valid):
+def test_no_candidate_is_queried_twice(seed, k, share_valid):
     pools, factuals = random_pools(np.random.default_rng(seed), 4, 400, True, 4)
     pools.rows[:, 4] = np.arange(400)  # a fixed column that names the place
     asked: list[float] = []
@@ -182,7 +184,7 @@ def test_no_place_is_asked_twice(seed, k, share_valid):
 
 
 @pytest.mark.slow
-def test_few_rows_are_asked_when_most_are_valid():
+def test_few_rows_are_queried_if_most_are_valid():
     rng = np.random.default_rng(5)
     n_factuals, n_draws = 20, 500
     pools, factuals = numbered_pools(rng, n_factuals, n_draws, False)
@@ -213,26 +215,26 @@ class TestOrder:
         chosen = Selector(FEATURES, MUTABLE, always).select(pools, factual, k, exhaustive=exhaustive)
         return places(chosen, pools).tolist()
 
-    def test_fewer_changes_win_over_a_smaller_distance(self, exhaustive):
+    def test_fewer_changes_are_preferred_to_smaller_distance(self, exhaustive):
         # one large change (distance 1) against two small ones (distance 0.25 + 0.5)
         assert self.rows([[1, 0, 1, 1, 0], [4, 0, 0, 1, 0]], 2, exhaustive) == [1, 0]
 
-    def test_distance_decides_among_as_many_changes(self, exhaustive):
+    def test_distance_breaks_ties_in_number_of_changes(self, exhaustive):
         assert self.rows([[0, 1, 0, 1, 0], [0, 0, 1, 1, 0], [1, 0, 0, 1, 0]], 3, exhaustive) == [2, 1, 0]
 
-    def test_the_earlier_draw_wins_a_tie(self, exhaustive):
+    def test_earlier_draw_wins_a_tie(self, exhaustive):
         assert self.rows([[0, 2, 0, 1, 0], [0, 1, 0, 1, 0], [4, 0, 0, 1, 0]], 3, exhaustive) == [0, 1, 2]
 
     def test_equal_rows_are_returned_once(self, exhaustive):
         pool = [[2, 0, 0, 1, 0], [2, 0, 0, 1, 0], [NAN, NAN, 0, 1, 0], [NAN, NAN, 0, 1, 0]]
         assert self.rows(pool, 4, exhaustive) == [0, 2]
 
-    def test_missing_as_the_factual_is_no_change(self, exhaustive):
+    def test_missing_in_factual_and_candidate_is_not_a_change(self, exhaustive):
         factual = np.array([[NAN, NAN, 0, 1, 0]])
         pool = [[0, NAN, 0, 1, 0], [NAN, NAN, 2, 1, 0], [NAN, NAN, 1, 1, 0]]
         assert self.rows(pool, 3, exhaustive, factual) == [2, 0, 1]
 
-    def test_a_constant_column_that_changes_counts_one(self, exhaustive):
+    def test_changed_constant_column_counts_one(self, exhaustive):
         factual = np.array([[0, 0, 0, 2.0, 0]])
         assert self.rows([[4, 0, 0, 2, 0], [0, 0, 0, 1, 0], [2, 0, 0, 2, 0]], 3, exhaustive, factual) == [
             2,
@@ -240,10 +242,10 @@ class TestOrder:
             1,
         ]
 
-    def test_minus_zero_is_zero(self, exhaustive):
+    def test_minus_zero_equals_zero(self, exhaustive):
         assert self.rows([[-0.0, 1, 0, 1, 0], [0.0, 1, 0, 1, 0], [1, 0, 0, 1, 0]], 3, exhaustive) == [2, 0]
 
-    def test_fixed_columns_are_not_looked_at(self, exhaustive):
+    def test_fixed_columns_are_ignored(self, exhaustive):
         assert self.rows([[2, 0, 0, 1, 0], [1, 0, 0, 1, 3]], 1, exhaustive) == [1]
 
 
@@ -273,8 +275,8 @@ def test_scores_may_be_labels(labels):
     assert chosen.scores.tolist() == [labels[0]] * 2
 
 
-def test_where_all_columns_are_levels_two_measures_are_one():
-    """L0 and Gower's sum were then kept in one place, and moved twice."""
+def test_measures_coincide_if_all_columns_are_categorical():
+    """L0 and Gower's sum once shared a buffer and were moved twice."""
     rng = np.random.default_rng(0)
     table = Schema.from_data(pd.DataFrame({c: rng.choice(list("xyz"), 300) for c in "abcd"}))
     rows = np.asfortranarray(rng.integers(0, 3, (300, 4)).astype(float))

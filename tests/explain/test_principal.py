@@ -1,4 +1,4 @@
-"""Principal reasons: against conditional Shapley values that are known exactly, and against enumeration."""
+"""Principal reasons compared with exact conditional Shapley values and with enumeration."""
 
 from itertools import combinations, permutations
 from math import comb, factorial
@@ -68,7 +68,7 @@ def explained_normal(X: pd.DataFrame, slopes: np.ndarray, fixed: list[str]) -> m
 
 
 @pytest.mark.parametrize("fixed", [pytest.param([], marks=pytest.mark.slow), ["x1"]])
-def test_shapley_values_and_shares_are_those_of_a_normal_distribution(fixed):
+def test_shapley_values_and_shares_match_a_normal_distribution(fixed):
     X = normal_table()
     found = explained_normal(X, SLOPES, fixed)
     id = found.factuals.index[0]
@@ -91,7 +91,7 @@ def test_shapley_values_and_shares_are_those_of_a_normal_distribution(fixed):
 
 
 @pytest.mark.nightly
-def test_shapley_values_of_many_features_are_sampled_with_an_error_that_holds():
+def test_sampled_shapley_values_of_many_features_are_within_reported_error():
     X = normal_table(p=13, correlation=0.3)
     slopes = np.r_[SLOPES, np.linspace(-0.5, 0.45, 9)]
     found = explained_normal(X, slopes, [])
@@ -106,7 +106,7 @@ def test_shapley_values_of_many_features_are_sampled_with_an_error_that_holds():
         assert row["standard_error"] < 0.03
 
 
-def test_exact_coefficients_are_the_mean_over_all_orders():
+def test_exact_coefficients_equal_the_mean_over_all_orders():
     sets = (np.arange(8)[:, None] >> np.arange(3) & 1).astype(bool)
     v = np.random.default_rng(1).uniform(size=8)
     place = {frozenset(np.flatnonzero(each)): i for i, each in enumerate(sets)}
@@ -118,7 +118,7 @@ def test_exact_coefficients_are_the_mean_over_all_orders():
         assert exact_coefficients(sets)[j] @ v == pytest.approx(np.mean(steps))
 
 
-def test_sets_before_are_those_of_the_first_players():
+def test_preceding_sets_hold_the_first_players():
     orders = random_orders(5, 1)
     assert (orders[1] == orders[0][::-1]).all()
     assert (np.sort(orders, axis=1) == np.arange(5)).all()
@@ -176,7 +176,7 @@ class German:
         return rows.astype(self.X.dtypes)
 
     def repairs(self, own: pd.DataFrame, name: str, another: str | None = None) -> bool:
-        """Say whether a plausible value flips the decision, in pairs one that the decision needs."""
+        """Return whether a plausible value flips the decision, in pairs one that the decision needs."""
         values = {name: self.values(name, None if another is None else VALUES)}
         if another is not None:
             values[another] = self.values(another, VALUES)

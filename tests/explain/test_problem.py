@@ -1,4 +1,4 @@
-"""The rows to explain: encoded, named, and asked about once, with some training rows."""
+"""The factuals are encoded, named, and queried once together with some training rows."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ def spots_of(decision, positions=(0, 9)):
     return SpotCheck(np.array(positions), SCHEMA.encode(rows).matrix, ask_table(decision, rows))
 
 
-def test_the_model_is_asked_once_about_factuals_and_spots():
+def test_model_is_queried_once_for_factuals_and_spot_checks():
     asked = []
 
     def model(rows):
@@ -42,7 +42,7 @@ def test_the_model_is_asked_once_about_factuals_and_spots():
     assert len(found) == 3
 
 
-def test_no_rows_ask_nobody():
+def test_no_rows_do_not_query_the_model():
     def model(rows):
         return rows["x"].to_numpy() / 10
 
@@ -57,7 +57,7 @@ def test_no_rows_ask_nobody():
     assert found.matrix.shape == (0, 3)
 
 
-def test_a_model_that_looks_at_the_other_rows_is_told():
+def test_batch_dependent_model_is_reported():
     def centred(rows):
         return (rows["x"] - rows["x"].mean()).fillna(0).to_numpy()
 
@@ -79,6 +79,6 @@ def test_a_model_that_looks_at_the_other_rows_is_told():
         (FACTUALS.drop(columns="x"), "X lacks .*'x'"),
     ],
 )
-def test_what_is_refused(X, message):
+def test_invalid_factuals_raise(X, message):
     with pytest.raises(InputError, match=message):
         encode_factuals(X, SCHEMA)

@@ -1,4 +1,4 @@
-"""Proofs against enumeration: all rows of a small domain, the model's own answers, and constraints as plain pandas."""
+"""Proofs compared with enumeration of a small domain, the model's answers, and constraints in plain pandas."""
 
 from __future__ import annotations
 
@@ -262,7 +262,7 @@ def denied(X: pd.DataFrame) -> pd.DataFrame:
     return X[(X["a"] < 4) & (X["b"] < -0.5)].head(1)
 
 
-def test_a_row_that_exists_is_returned_and_taken(tree: mcce.MCCE, X: pd.DataFrame) -> None:
+def test_existing_row_is_returned_and_accepted(tree: mcce.MCCE, X: pd.DataFrame) -> None:
     found = tree.explain(denied(X), n_samples=1, max_gower=0.3)
     (who,) = found.unexplained.index
     why = found.why_unexplained(who, prove=True)
@@ -276,7 +276,7 @@ def test_a_row_that_exists_is_returned_and_taken(tree: mcce.MCCE, X: pd.DataFram
     assert "proof" not in found.why_unexplained(who)
 
 
-def test_that_none_exists_is_said_with_its_domain(tree: mcce.MCCE, X: pd.DataFrame) -> None:
+def test_nonexistence_is_reported_with_its_domain(tree: mcce.MCCE, X: pd.DataFrame) -> None:
     found = tree.explain(denied(X), n_samples=1, constraints=[mcce.allow("a", high=4)])
     says = found.why_unexplained(found.unexplained.index[0], prove=True)["proof"]
     assert says.startswith("none exists: no row with values inside the training ranges")
@@ -285,7 +285,7 @@ def test_that_none_exists_is_said_with_its_domain(tree: mcce.MCCE, X: pd.DataFra
 
 
 @pytest.mark.slow
-def test_a_rule_that_no_program_can_hold_is_checked_on_solutions(tree: mcce.MCCE, X: pd.DataFrame) -> None:
+def test_rules_outside_the_program_are_checked_on_solutions(tree: mcce.MCCE, X: pd.DataFrame) -> None:
     odd = mcce.rule(lambda rows, factuals: rows["a"] % 2 == 1, features=["a"], name="odd")
     found = tree.explain(denied(X), n_samples=1, max_gower=0.5, constraints=[odd])
     (who,) = found.unexplained.index
@@ -296,7 +296,7 @@ def test_a_rule_that_no_program_can_hold_is_checked_on_solutions(tree: mcce.MCCE
     assert says == "not proven: the rule 'negative square' left 50 solutions that are not valid"
 
 
-def test_a_proof_stops_at_the_time_limit(tree: mcce.MCCE, X: pd.DataFrame) -> None:
+def test_proof_stops_at_the_time_limit(tree: mcce.MCCE, X: pd.DataFrame) -> None:
     found = tree.explain(denied(X), n_samples=1, max_gower=0.3)
     (who,) = found.unexplained.index
     assert found.why_unexplained(who, prove=True, time_limit=1e-9)["proof"] == "not proven: the time limit was reached"
@@ -304,7 +304,7 @@ def test_a_proof_stops_at_the_time_limit(tree: mcce.MCCE, X: pd.DataFrame) -> No
         found.why_unexplained(who, prove=True, time_limit=0)
 
 
-def test_other_models_are_refused_with_the_supported_ones(X: pd.DataFrame) -> None:
+def test_unsupported_models_raise_and_supported_ones_are_listed(X: pd.DataFrame) -> None:
     explainer = mcce.MCCE(lambda rows: rows["a"] / 10, decision=(0.79, 1), random_state=1).fit(X)
     found = explainer.explain(X[X["a"] == 0].head(1), n_samples=1, constraints=[mcce.allow("a", high=7)])
     says = found.why_unexplained(found.unexplained.index[0], prove=True)["proof"]

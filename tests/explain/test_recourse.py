@@ -1,4 +1,4 @@
-"""Recourse: the cheapest actions whose consequences reach the decision with the wanted probability."""
+"""Recourse: the cheapest actions whose consequences reach the decision with the given probability."""
 
 from itertools import product
 
@@ -25,7 +25,7 @@ OPTIONS = {
 
 
 def search(explainer, people, world, actions, assurance=0.9, **options):
-    """Search with a known world in place of the fitted chains."""
+    """Search with a known process in place of the fitted chains."""
     problem = explainer._problem(explainer._demands(read(())), None, None, **{**OPTIONS, **options})
     schema = explainer.generator_.schema_
     factuals = read_factuals(people, schema, explainer.decision_, explainer.learned_.training.spots)
@@ -75,7 +75,7 @@ def cheapest(own, assurance):
 
 
 @pytest.mark.parametrize("assurance", [0.9, 0.3])
-def test_the_cheapest_actions_of_a_finite_world_are_found(finite, assurance):
+def test_cheapest_actions_of_a_finite_problem_are_found(finite, assurance):
     explainer, X = finite
     people = X[X["b"] + X["c"] < 5].head(60).reset_index(drop=True)
     found, _, reasons = search(explainer, people, Finite(), ["a", "b"], assurance, floor=0.0)
@@ -89,7 +89,7 @@ def test_the_cheapest_actions_of_a_finite_world_are_found(finite, assurance):
     assert np.column_stack([(steps > 0).sum(axis=1), steps.sum(axis=1)]) == pytest.approx(np.array(truth))
 
 
-def test_someone_without_recourse_is_told_the_best_probability(finite):
+def test_factual_without_recourse_reports_the_best_probability(finite):
     X = finite[1]
     people = pd.DataFrame({"a": [0.0], "b": [0.0], "c": [0.0]})
     strict = MCCE(lambda rows: rows["b"] + rows["c"] >= 7, decision=True, random_state=1).fit(X, relations=())
@@ -99,7 +99,7 @@ def test_someone_without_recourse_is_told_the_best_probability(finite):
     assert 0.9 <= float(reasons[0].split()[-1]) <= 0.97
 
 
-def test_lower_bounds_are_those_of_clopper_and_pearson():
+def test_lower_bounds_match_clopper_pearson():
     from scipy.stats import binomtest
 
     truth = [binomtest(k, 400, alternative="greater").proportion_ci(0.95).low for k in (0, 1, 360, 400)]
@@ -144,7 +144,7 @@ def linear():
     return MCCE(approved, decision=(0.5, 1), fixed=["age"], random_state=1).fit(X, relations=()), X
 
 
-def test_people_who_keep_their_noise_get_what_the_equations_say(linear):
+def test_known_noise_gives_the_consequences_of_the_equations(linear):
     explainer, X = linear
     people = X[approved(X) < 0.5].head(60).reset_index(drop=True)
     found, table, _ = search(explainer, people, Linear(1.0), ["education", "savings"])
@@ -164,7 +164,7 @@ def test_people_who_keep_their_noise_get_what_the_equations_say(linear):
 
 
 @pytest.mark.slow
-def test_the_probability_is_calibrated_and_at_least_the_assurance(linear):
+def test_probability_is_calibrated_and_at_least_the_assurance(linear):
     explainer, X = linear
     people = X[approved(X) < 0.5].head(60).reset_index(drop=True)
     found = search(explainer, people, Linear(0.0), ["education", "savings"], 0.8)[0]
@@ -222,7 +222,7 @@ def found(explainer, refused):
     return explainer.recourse(refused, ["education", "savings"], n_samples=300)
 
 
-def test_changes_are_actions_and_consequences(found, refused):
+def test_changes_consist_of_actions_and_consequences(found, refused):
     changes = found.changes()
     assert len(found) >= 5
     assert set(changes["role"]) == {"action", "consequence"}
@@ -240,7 +240,7 @@ def test_changes_are_actions_and_consequences(found, refused):
 
 
 @pytest.mark.slow
-def test_one_seed_gives_one_answer_for_any_batch(explainer, refused, found):
+def test_same_seed_gives_same_answer_for_any_batch(explainer, refused, found):
     for ids in (refused.index[:1], refused.index[::-1]):
         again = explainer.recourse(refused.loc[ids], ["education", "savings"], n_samples=300)
         both = [id for id in ids if id in found.frame.index.get_level_values("id")]
@@ -248,7 +248,7 @@ def test_one_seed_gives_one_answer_for_any_batch(explainer, refused, found):
         pd.testing.assert_frame_equal(again.measures.loc[both], found.measures.loc[both])
 
 
-def test_one_seed_gives_one_answer_for_any_size_of_blocks(explainer, refused, found, monkeypatch):
+def test_same_seed_gives_same_answer_for_any_block_size(explainer, refused, found, monkeypatch):
     monkeypatch.setattr("mcce.explain.problem.POOL_BYTES", 1)
     asked = {"actions": ["education", "savings"], "n_samples": 300}
     again = explainer.recourse(refused, **asked)
@@ -258,7 +258,7 @@ def test_one_seed_gives_one_answer_for_any_size_of_blocks(explainer, refused, fo
 
 
 @pytest.mark.slow
-def test_one_seed_gives_one_answer_for_any_number_of_jobs(people, refused, found):
+def test_same_seed_gives_same_answer_for_any_number_of_jobs(people, refused, found):
     sampler = mcce.MixtureSampler(max_components=2)
     other = MCCE(score, fixed=["age"], graph=GRAPH, sampler=sampler, random_state=1, n_jobs=2)
     again = other.fit(people, relations=()).recourse(refused, ["education", "savings"], n_samples=300)
@@ -286,7 +286,7 @@ def test_constraints_hold_for_consequences(explainer, refused, found):
 
 
 @pytest.mark.slow
-def test_the_number_of_actions_is_limited(explainer, people):
+def test_number_of_actions_is_limited(explainer, people):
     poor = people[score(people) < 0.36].head(4)
     free = explainer.recourse(poor, n_samples=300, assurance=0.8)
     one = explainer.recourse(poor, n_samples=300, assurance=0.8, max_actions=1)
@@ -295,7 +295,7 @@ def test_the_number_of_actions_is_limited(explainer, people):
     assert one.run.settings["actions"] == ["savings", "salary", "education"]
 
 
-def test_unexplained_people_have_a_reason(explainer, people):
+def test_unexplained_factuals_have_a_reason(explainer, people):
     poor = people[score(people) < 0.36].head(4)
     none = explainer.recourse(poor, ["education"], n_samples=300, assurance=0.99)
     assert none.unexplained["reason"].str.contains("with probability 0.99; the best that was found does with 0").any()
@@ -317,19 +317,19 @@ def test_unexplained_people_have_a_reason(explainer, people):
         ({"takes": {"education": {"pets": 2}}}, "give a text as '2 years', or steps of numeric columns as"),
     ],
 )
-def test_wrong_options_are_refused(explainer, refused, options, message):
+def test_invalid_options_raise(explainer, refused, options, message):
     with pytest.raises(InputError, match=message):
         explainer.recourse(refused, **options)
 
 
-def test_recourse_needs_a_graph(people, refused):
+def test_recourse_requires_a_graph(people, refused):
     plain = MCCE(score, fixed=["age"], random_state=1).fit(people, relations=())
     with pytest.raises(InputError, match=r"recourse\(\) needs a causal graph.*graph="):
         plain.recourse(refused)
 
 
 @pytest.mark.slow
-def test_actions_that_do_not_cause_the_outcome_are_warned_of(people, refused):
+def test_actions_that_do_not_cause_the_outcome_warn(people, refused):
     graph = mcce.Graph.from_text(GRAPH + "; salary -> default", outcome="default")
     made = MCCE(score, fixed=["age"], graph=graph, sampler=mcce.MixtureSampler(max_components=1), random_state=1)
     made.fit(people, relations=())
@@ -360,7 +360,7 @@ def test_letters_name_action_consequence_and_probability(found, language):
     assert str(min(cases, 99)) in rest
 
 
-def test_the_plot_has_what_usually_follows(found):
+def test_plot_shows_the_usual_consequences(found):
     import matplotlib.pyplot as plt
 
     told = found.consequences.query("feature == 'salary' and low < high").iloc[0]
@@ -372,7 +372,7 @@ def test_the_plot_has_what_usually_follows(found):
 
 
 @pytest.mark.slow
-def test_results_and_explainers_are_stored(explainer, refused, found, tmp_path):
+def test_results_and_explainers_round_trip(explainer, refused, found, tmp_path):
     found.save(tmp_path / "found.mcce")
     again = mcce.Counterfactuals.load(tmp_path / "found.mcce")
     pd.testing.assert_frame_equal(again.consequences, found.consequences)
@@ -386,7 +386,7 @@ def test_results_and_explainers_are_stored(explainer, refused, found, tmp_path):
 
 
 @pytest.mark.slow
-def test_time_moves_ages_and_derived_columns_are_computed(people):
+def test_time_increases_ages_and_derived_columns_are_recomputed(people):
     X = people.assign(months=people["salary"] * 12.0)
     made = MCCE(
         lambda rows: rows["months"] / 960,

@@ -1,4 +1,4 @@
-"""Warnings of factuals that the training rows say little about; quiet for the data sets that we have."""
+"""Warnings about factuals far from the training rows; the included data sets do not warn."""
 
 import warnings
 
@@ -43,13 +43,13 @@ def said_of(explainer, X):
     return [str(w.message) for w in caught]
 
 
-def test_ordinary_factuals_are_passed_over(explainer, people):
+def test_ordinary_factuals_do_not_warn(explainer, people):
     assert said_of(explainer, people) == []
     assert said_of(explainer, people.assign(age=people["age"].max() + 5)) == [], "not far"
     assert said_of(explainer, people.head(0)) == []
 
 
-def test_a_factual_far_outside_is_named_with_what_training_has(explainer, people):
+def test_out_of_range_factual_is_named_with_the_training_range(explainer, people):
     X = people.head(3).set_axis(["a", "b", "c"])
     X.loc["b", "age"] = 130
     low, high = people["age"].min(), people["age"].max()
@@ -65,7 +65,7 @@ def test_a_factual_far_outside_is_named_with_what_training_has(explainer, people
     assert "'c' (since 1999-01-01 00:00:00, in training 2020-01-01" in said
 
 
-def test_the_next_value_of_a_long_tail_is_nothing_unusual():
+def test_next_value_of_a_long_tail_does_not_warn():
     rng = np.random.default_rng(2)
     X = pd.DataFrame(
         {"loan": np.exp(rng.normal(10, 0.8, 2000)).round(-2), "age": rng.normal(45, 13, 2000).clip(18, 90)}
@@ -79,7 +79,7 @@ def test_the_next_value_of_a_long_tail_is_nothing_unusual():
     assert "age 130.0" in said_of(explainer, one.assign(age=130.0))[0], "as much more than the oldest, but no long tail"
 
 
-def test_fixed_values_that_nobody_has_are_named(explainer, people):
+def test_unseen_fixed_values_are_named(explainer, people):
     one = people[people["sex"] == "m"].head(1).set_axis(["a"])
     (said,) = said_of(explainer, one.assign(sex=pd.Categorical(["x"], categories=["f", "m", "x"])))
     assert said.startswith("X has a row with fixed values that no training row has: 'a' (sex 'x'). What is drawn")
@@ -88,7 +88,7 @@ def test_fixed_values_that_nobody_has_are_named(explainer, people):
     assert "check the values, or fix fewer features" in said
 
 
-def test_a_pair_of_rare_levels_is_no_news():
+def test_pair_of_rare_levels_does_not_warn():
     rng = np.random.default_rng(1)
     X = pd.DataFrame({"a": rng.integers(0, 30, N).astype(str), "b": rng.integers(0, 30, N).astype(str)})
     X["c"] = rng.normal(size=N)
@@ -128,7 +128,7 @@ KNOWN = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", nightly_but(list(KNOWN), "loans", "german"))
-def test_data_sets_are_quiet_but_for_what_is_right(name):
+def test_included_data_sets_warn_only_where_expected(name):
     data = mcce.datasets.load_loans() if name == "loans" else PAPER[name](paper_folder(name))
     cut = len(data.X) * 3 // 4
     first = next(name for name in data.X if name not in data.fixed)

@@ -1,4 +1,4 @@
-"""Refinement, against the same steps taken one row at a time."""
+"""Refinement compared with the same steps for one row at a time."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def number_of(name, seed, row) -> float:
 
 @dataclass
 class Origins:
-    """Rows from which the plausibility of others is found; here it is computed anew."""
+    """Rows from which the plausibility of others is derived; here it is recomputed."""
 
     rows: np.ndarray
 
@@ -57,7 +57,7 @@ class Origins:
 
 
 class Scale:
-    """What a refinement needs of a scale of plausibility, beside `score`."""
+    """The part of a scale of plausibility that a refinement needs, beside `score`."""
 
     fold = np.zeros(1, dtype=np.int64)
 
@@ -86,7 +86,7 @@ def refiner(scale, factuals, numbers):
 
 @dataclass
 class World(Scale):
-    """A model and a score of plausibility, which depends on the fold too."""
+    """A model and a score of plausibility that depends on the fold."""
 
     seed: int
     share: float
@@ -149,7 +149,7 @@ def n_changed(row, factual) -> int:
 
 
 def take(world, starts, factuals, fold, pools, numbers, best=None):
-    """Take starts, pairs of (position of the factual, row), inwards."""
+    """Refine starts, pairs of (position of the factual, row)."""
     owner = np.array([f for f, _ in starts], dtype=np.int64)
     drawn = np.array([row for _, row in starts]).reshape(-1, 4)
     scores, _ = world.ask(drawn)
@@ -176,7 +176,7 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     share=st.sampled_from([0.3, 0.6, 1.0]),
 )
 @example([(5.0, 0.0, 1.0, 1.0)], [(0.0, 1.0, 0.5, 2.0)], [0, 0, 0], (), 0, 0.3)  # tried again in the third round
-def test_every_row_goes_the_way_that_it_goes_alone(factuals, pool, fold, numbers, seed, share):
+def test_rows_are_refined_independently_of_each_other(factuals, pool, fold, numbers, seed, share):
     world = World(seed, share, tuple(factuals))
     fold = np.array(fold[: len(factuals)])
     starts = [(f, draw) for f in range(len(factuals)) for draw in pool if world.wants(draw)]
@@ -200,7 +200,7 @@ def test_every_row_goes_the_way_that_it_goes_alone(factuals, pool, fold, numbers
     seed=st.integers(0, 10**6),
     best=st.integers(1, 3),
 )
-def test_numbers_move_only_where_few_features_have_changed(factuals, pool, seed, best):
+def test_numbers_move_only_if_few_features_changed(factuals, pool, seed, best):
     world = World(seed, 0.6, tuple(factuals))
     fold = np.zeros(len(factuals), dtype=np.int64)
     starts = [(f, draw) for f in range(len(factuals)) for draw in pool if world.wants(draw)]
@@ -215,7 +215,7 @@ def test_numbers_move_only_where_few_features_have_changed(factuals, pool, seed,
         assert str(row) == str(moved if few else reached)
 
 
-def test_without_rows_nothing_is_asked():
+def test_no_rows_do_not_query_the_model():
     world = World(0, 1.0, ())
     none = np.zeros(1, dtype=np.int64)
     pools = Candidates(np.ones((1, 4)), none, none + 1)
@@ -224,7 +224,7 @@ def test_without_rows_nothing_is_asked():
 
 
 @pytest.mark.parametrize(("n_values", "reached"), [(5, 1.0), (100, 1.0)])
-def test_of_many_values_on_the_way_some_are_tried_and_the_nearest_is_among_them(n_values, reached):
+def test_of_many_intermediate_values_some_are_tried_including_the_nearest(n_values, reached):
     class Always(Scale):
         def ask(self, rows):
             assert len(rows) <= refining.VALUES_BETWEEN
@@ -241,8 +241,8 @@ def test_of_many_values_on_the_way_some_are_tried_and_the_nearest_is_among_them(
     assert found.rows.tolist() == [[reached, 0.0, 0.0, 0.0]]
 
 
-def test_a_number_that_became_the_smaller_step_does_not_take_the_turn_of_another():
-    """Both numbers move: first the one with the larger step, which is the smaller one afterwards."""
+def test_number_with_smaller_step_does_not_take_the_turn_of_another():
+    """Both numbers move: first the one with the larger step, which is smaller afterwards."""
     factual, start = np.array([[0.0, 0.0, 0.0, 1.0]]), np.array([[8.0, 0.0, 3.0, 1.0]])
 
     class Always(Scale):
@@ -285,7 +285,7 @@ def leave_out(row, factual, j):
     share=st.sampled_from([0.3, 0.6, 1.0]),
     margins=st.sampled_from([None, Margins()]),
 )
-def test_incidental_changes_are_those_that_the_decision_does_not_need(factual, pool, seed, share, margins):
+def test_incidental_changes_are_not_needed_for_the_decision(factual, pool, seed, share, margins):
     world = World(seed, share, (factual,))
     valid = [row for row in pool if world.wants(row)]
     matrix = np.array(valid).reshape(-1, 4)

@@ -1,4 +1,4 @@
-"""The sparse search against brute force: every crossing of every draw, each asked and scored by itself."""
+"""The sparse search compared with brute force over every crossing of every draw."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ BY_DISTANCE = ("default", "weighted", "gower")
 
 
 def is_needed(row, factual, model, floor):
-    """Say whether no change can be set back so that the row stays valid and at or above the floor."""
+    """Return whether no change can be undone so that the row stays valid and at or above the floor."""
     changed = [j for j in range(6) if not same(row[j], factual[j])]
     without = [tuple(factual[i] if i == j else row[i] for i in range(6)) for j in changed] if len(changed) > 1 else []
     return not any(
@@ -60,7 +60,7 @@ def is_needed(row, factual, model, floor):
 
 
 def check(case, f, found, k, floor, bound, name):
-    """Compare what was found for one factual with brute force."""
+    """Compare the result for one factual with brute force."""
     factual, pool, model = tuple(case.factuals[f].tolist()), case.pool(f), case.model
     crossed = [row for row in crossings(pool, factual) if model.wants(row) and within(row, factual, bound)]
     crossed = [row for row, q in zip(crossed, quantiles(crossed, factual), strict=True) if q >= floor]
@@ -96,7 +96,7 @@ def check(case, f, found, k, floor, bound, name):
 
 @examples(20)
 @given(cases, bounds)
-def test_the_best_crossings_are_those_of_brute_force(settings, bound):
+def test_best_crossings_match_brute_force(settings, bound):
     case = Case.of(**settings)
     k, floor = settings["k"], settings["floor"]
     for f, found in enumerate(search(case, k, floor, bound)):
@@ -105,7 +105,7 @@ def test_the_best_crossings_are_those_of_brute_force(settings, bound):
 
 @examples(12)
 @given(cases, bounds, st.sampled_from(["weighted", "gower", "realism", "callable"]))
-def test_the_same_by_other_measures(settings, bound, name):
+def test_best_crossings_match_brute_force_for_other_measures(settings, bound, name):
     case = Case.of(**settings)
     k, floor = settings["k"], settings["floor"]
     for f, found in enumerate(search(case, k, floor, bound, name)):
@@ -126,8 +126,8 @@ HARMFUL = {  # the only rows at or above the floor have a change that makes the 
 @example(HARMFUL, UNBOUNDED, 0.0)
 @example(HARMFUL, UNBOUNDED, 1.0)
 @given(cases, bounds, st.sampled_from([0.0, 1.0]))
-def test_no_row_below_the_floor_where_a_candidate_reaches_it(settings, bound, strength):
-    """Also where every candidate has a change that makes the score worse, as scores at random often have it."""
+def test_no_row_is_below_the_floor_if_a_candidate_reaches_it(settings, bound, strength):
+    """Also where every candidate has a change that lowers the score, as random scores often have."""
     case = Case.of(**settings)
     k, floor, wants = settings["k"], settings["floor"], case.model.wants
     margins = Margins(-np.inf, settings["share"], Scale.of(np.linspace(0.0, settings["share"], 5), None))
@@ -143,7 +143,7 @@ def test_no_row_below_the_floor_where_a_candidate_reaches_it(settings, bound, st
 
 
 def plain(case, f, k, bound):
-    """Changes of the published method's choice from the same draws, of those that withhold nothing known."""
+    """Return the changes of the plain method's choice from the same draws, without known values set to missing."""
     factual = case.factuals[f]
     draws = np.array(case.pool(f))
     draws = np.asfortranarray(draws[(np.isnan(draws) <= np.isnan(factual)).all(axis=1)])
@@ -173,8 +173,8 @@ def test_never_more_changes_than_the_best_draws_have(settings, bound, tried):
             assert changes(row, case.factuals[f]) <= most
 
 
-def test_few_factuals_have_few_queries():
-    """No single change is enough, so that all single crossings and many pairs are queried."""
+def test_few_factuals_need_few_queries():
+    """No single change suffices, so all single crossings and many pairs are queried."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({f"x{j}": rng.integers(0, 30, 300).astype(float) for j in range(4)})
     queries = []

@@ -1,4 +1,4 @@
-"""The sparse search where there are too many crossings to try all of them, by cases made for it."""
+"""The sparse search with too many crossings to try all, on constructed cases."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from tests.explain.small_cases import (
 )
 
 
-def test_a_large_set_does_not_win_over_a_draw_with_fewer_changes():
-    """Of 12 features, sets of 4 to 10 are too many to try, and those of 11 and 12 are few again."""
+def test_large_set_does_not_beat_a_draw_with_fewer_changes():
+    """Of 12 features, sets of 4 to 10 are too many to try; those of 11 and 12 are few."""
     X = pd.DataFrame(np.random.default_rng(0).integers(0, 3, (40, 12)).astype(float), columns=list("abcdefghijkl"))
     features, mutable = Schema.from_data(X).features, np.arange(12)
     draws = np.ones((80, 12))
@@ -48,8 +48,8 @@ def test_a_large_set_does_not_win_over_a_draw_with_fewer_changes():
 
 
 @pytest.mark.parametrize("floor", [0.0, 0.01])
-def test_a_pair_that_is_not_among_the_nearest_wins_over_three_changes(floor, monkeypatch):
-    """Draw 1 changes two features by far; with it, no more than the nearest pair is tried, and three near ones do."""
+def test_pair_outside_the_nearest_beats_three_changes(floor, monkeypatch):
+    """Draw 1 changes two features by far; only the nearest pair is tried with it, and three near changes suffice."""
     monkeypatch.setattr(sparse, "NEAREST", 1)
     factual = (0.0, 0.0, 0.0, 0.0, 5.0, 0.0)
     near, far, withholding = (1.0, 1.0, 1.0, 0.0, 5.0, 0.5), (8.0, 0.0, 0.0, 0.0, 5.0, 4.0), (NAN, *factual[1:])
@@ -67,8 +67,8 @@ def test_a_pair_that_is_not_among_the_nearest_wins_over_three_changes(floor, mon
     np.testing.assert_array_equal(found.rows, [far])
 
 
-def test_a_single_value_that_is_passed_over_wins_over_two_changes():
-    """Of 300 values of a number a third are tried at first; one draw has nothing but a valid one of the others."""
+def test_skipped_single_value_beats_two_changes():
+    """A third of 300 values of a number is tried first; one draw has only a valid value among the others."""
     X = pd.DataFrame({"a": np.arange(300.0), "b": np.arange(300.0) % 2})
     features, mutable = Schema.from_data(X).features, np.arange(2)
     scorer = Plausibility.fit(X.to_numpy(), features, mutable, 1)
@@ -86,7 +86,7 @@ def test_a_single_value_that_is_passed_over_wins_over_two_changes():
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_of_many_levels_none_is_passed_over(ordered):
+def test_no_level_of_many_is_skipped(ordered):
     levels = pd.Categorical([f"l{i:03d}" for i in range(300)], ordered=ordered)
     schema = Schema.from_data(pd.DataFrame({"l": levels, "b": np.arange(300.0) % 2, "c": np.arange(300.0) % 3}))
     X, mutable = np.column_stack([np.arange(300.0), np.ones(300), np.arange(300.0) % 3]), np.arange(3)
@@ -106,7 +106,7 @@ def test_of_many_levels_none_is_passed_over(ordered):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("crossed_bytes", [1, 2_000])
-def test_how_many_crossings_are_held_at_a_time_does_not_matter(crossed_bytes, monkeypatch):
+def test_number_of_crossings_held_in_memory_does_not_matter(crossed_bytes, monkeypatch):
     rng = np.random.default_rng(4)
     drawn = [[tuple(float(rng.choice(values)) for values in VALUES) for _ in range(12)] for _ in range(3)]
     case = Case.of(drawn[:2], [(i % 2, row) for i, row in enumerate(drawn[2])], seed=1, share=0.1)
@@ -118,7 +118,7 @@ def test_how_many_crossings_are_held_at_a_time_does_not_matter(crossed_bytes, mo
 
 @pytest.mark.slow
 def test_more_features_than_can_be_combined(monkeypatch):
-    """Of 320 features, pairs are too many to look through; single features are not."""
+    """Of 320 features, pairs are too many to try; single features are not."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.integers(0, 4, (30, 320)).astype(float), columns=[f"x{j}" for j in range(320)])
     features, mutable = Schema.from_data(X).features, np.arange(320)

@@ -1,4 +1,4 @@
-"""From encoded winners to the tables of a result."""
+"""Conversion of the encoded selected rows to the tables of a result."""
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ def generator():
 
 
 class Scale:
-    """A scale of plausibility on which a score is its own quantile."""
+    """A scale of plausibility on which each score equals its quantile."""
 
     def quantile(self, scores):
         return scores
@@ -74,7 +74,7 @@ def test_ranks_names_and_dtypes(generator):
     assert result.fixed == tuple(FIXED)
 
 
-def test_measures_are_those_of_the_rows_against_their_factuals(generator):
+def test_measures_match_the_rows_and_their_factuals(generator):
     result, found, rows = assembled(generator, measures=("L0", "l2"))
     assert list(result.measures.columns) == ["prediction", "L0", "gower", "gower_sum", "l2"]
     for place, owner in enumerate((0, 0, 2)):
@@ -83,7 +83,7 @@ def test_measures_are_those_of_the_rows_against_their_factuals(generator):
     np.testing.assert_array_equal(result.measures["prediction"], score(found))
 
 
-def test_reasons_are_of_those_without_a_counterfactual(generator):
+def test_reasons_are_given_for_factuals_without_counterfactual(generator):
     result, _, rows = assembled(generator)
     assert result.unexplained.index.tolist() == [rows.index[1], rows.index[3]]
     assert result.unexplained["reason"].iloc[1] == "already has the wanted decision"
@@ -92,7 +92,7 @@ def test_reasons_are_of_those_without_a_counterfactual(generator):
     assert brought.unexplained["reason"].iloc[0].startswith("no candidate has the wanted decision")
 
 
-def test_densities_come_with_plausibility(generator):
+def test_densities_are_reported_with_plausibility(generator):
     result, found, _ = assembled(generator, plausibility=0.4)
     assert (result.measures["plausibility"] == 0.4).all()
     expected = generator.feature_log_densities(generator.schema_.encode(found).matrix)
@@ -100,7 +100,7 @@ def test_densities_come_with_plausibility(generator):
     assert "log_density" not in assembled(generator)[0].measures
 
 
-def test_a_generator_without_densities_gives_missing_ones(generator):
+def test_generator_without_densities_gives_missing_values(generator):
     class Silent(RowBootstrap):
         def feature_log_densities(self, matrix, decision=True, *, training=False):
             raise SamplerError("no density")
@@ -110,21 +110,21 @@ def test_a_generator_without_densities_gives_missing_ones(generator):
     assert result.measures["log_density"].isna().all()
 
 
-def test_nothing_found(generator):
+def test_no_counterfactual_found(generator):
     result, _, rows = assembled(generator, owner=())
     assert len(result) == 0
     assert result.frame.dtypes.equals(TABLE.dtypes)
     assert result.unexplained.index.tolist() == rows.index.tolist()
 
 
-def test_ranges_are_those_of_the_training_numbers(generator):
+def test_ranges_match_the_training_numbers(generator):
     ranges = assembled(generator)[0].ranges
     assert ranges["income"] == (TABLE["income"].min(), TABLE["income"].max())
     assert ranges["since"] == (TABLE["since"].min(), TABLE["since"].max())
     assert "job" not in ranges
 
 
-def test_rows_behind_a_picture_have_the_fixed_values_and_mostly_the_wanted_decision(generator):
+def test_rows_behind_a_picture_have_fixed_values_and_mostly_the_decision(generator):
     result, _, rows = assembled(generator)
     for found in (result, result[rows.index[0]]):
         alike = found._questions.alike(rows.iloc[[0]])
@@ -135,7 +135,7 @@ def test_rows_behind_a_picture_have_the_fixed_values_and_mostly_the_wanted_decis
 
 
 @pytest.mark.slow
-def test_nothing_is_queried_drawn_or_searched_while_tables_are_written(monkeypatch):
+def test_writing_tables_does_not_query_draw_or_search(monkeypatch):
     queried = []
 
     def model(rows):

@@ -1,4 +1,4 @@
-"""Why a factual has no counterfactual."""
+"""Reasons why a factual has no counterfactual."""
 
 import re
 
@@ -24,19 +24,19 @@ def row_of(chain, **values):
         ({"group": "c", "age": np.nan}, r"and no training row with its fixed values \(group = c, age = nan\) has it"),
     ],
 )
-def test_why_there_is_none(chain, values, words):
+def test_reason_for_no_counterfactual(chain, values, words):
     (said,) = why_none(chain[0], row_of(chain, **values), 50)
     assert re.fullmatch(f"none of the 50 candidates has the wanted decision, {words}", said)
 
 
-def test_why_there_is_none_without_a_condition(chain):
+def test_reason_for_no_counterfactual_without_conditioning(chain):
     _, X = chain
     free = mcce.ChainModel(random_state=1).fit(X)
     (said,) = why_none(free, free.schema_.encode(X.iloc[[0]]).matrix, None)
     assert said == "no candidate has the wanted decision; bring more of them"
 
 
-def test_dates_in_several_units_are_told():
+def test_dates_in_mixed_units_are_reported():
     n = 40
     X = pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""One fitted explainer and one explanation, which no test changes."""
+"""One fitted explainer and one explanation, which no test modifies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table, the models and the comparisons that the tests of the explainer share."""
+"""The table, the models and the comparisons shared by the tests of the explainer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SMALL = pd.DataFrame({"group": list("aaaabbbb") * 10, "x": np.arange(80.0), "y":
 
 
 def score(frame: pd.DataFrame) -> np.ndarray:
-    """A probability from most columns; answers for a row whatever stands beside it."""
+    """Return a probability from most columns; the answer for a row does not depend on other rows."""
     z = (
         0.15 * (frame["income"] - 34)
         - 0.3 * frame["debt"].fillna(4)
@@ -90,7 +90,7 @@ def fitted(model=score, decision=(0.5, 1.0), X=TABLE, **settings) -> MCCE:
 
 
 def assert_same(one, two) -> None:
-    """Same rows, measures and reasons, to the last bit."""
+    """Compare rows, measures and reasons bit for bit."""
     assert_frame_equal(one.frame, two.frame, check_exact=True)
     assert_frame_equal(one.measures, two.measures, check_exact=True)
     assert_frame_equal(one.unexplained, two.unexplained, check_exact=True)
@@ -99,7 +99,7 @@ def assert_same(one, two) -> None:
 
 
 def differs(one: pd.DataFrame, two: pd.DataFrame) -> np.ndarray:
-    """Cell by cell, on values as the user sees them."""
+    """Compare cell by cell, on decoded values."""
     assert one.shape == two.shape
     changed = np.zeros(one.shape, dtype=bool)
     for j, (a, b) in enumerate(zip(one.astype(object).to_numpy().T, two.astype(object).to_numpy().T)):

@@ -1,4 +1,4 @@
-"""Advice fit to send: what `fit` warns of, which answers are listed, and who gets no letter."""
+"""Advice: warnings of `fit`, suspicious answers, and factuals without a letter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GRANTED = mcce.Interval(0, 0.1, closed="left", of=True)
 
 @cache
 def bank():
-    """A logistic model of the loans, an explainer of it, and the refused."""
+    """Return a logistic model of the loans, an explainer of it, and the rejected rows."""
     loans = mcce.datasets.load_loans()
     numbers = make_column_selector(dtype_include="number")
     encode = make_column_transformer((StandardScaler(), numbers), remainder=OneHotEncoder(handle_unknown="ignore"))
@@ -47,7 +47,7 @@ def fitted(fixed=("age", "sex"), constraints=(), X=None):
     return mcce.MCCE(model, decision=True, fixed=list(fixed), constraints=constraints, random_state=1).fit(X)
 
 
-def test_fit_warns_of_what_nobody_can_change():
+def test_fit_warns_of_features_that_cannot_be_changed():
     with pytest.warns(
         AdviceWarning, match=r"'defaulted_last_year' \(a past event\)\. Name them in fixed=\['defaulted_l"
     ):
@@ -66,20 +66,20 @@ def test_fit_warns_of_what_nobody_can_change():
         (("age", "sex"), [mcce.allow(PAST, levels=[False, True])]),
     ],
 )
-def test_what_is_fixed_or_thought_of_is_not_warned_of(fixed, constraints):
+def test_fixed_or_constrained_features_do_not_warn(fixed, constraints):
     with warnings.catch_warnings():
         warnings.simplefilter("error", AdviceWarning)
         fitted(fixed, constraints)
 
 
-def test_five_are_named_and_the_others_counted():
+def test_warning_names_five_features_and_counts_the_others():
     X = mcce.datasets.load_loans(300).X.rename(columns={"savings": "past_savings"})
     X = X.assign(late=1, prior_claims=2, overdue=3, religion="x")
     with pytest.warns(AdviceWarning, match=r"\(a past event\) and 1 more\. Name them"):
         fitted(X=X)
 
 
-def test_one_line_silences_the_warning_and_no_other():
+def test_warning_filter_silences_only_this_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", AdviceWarning)
@@ -88,13 +88,13 @@ def test_one_line_silences_the_warning_and_no_other():
 
 
 @pytest.mark.slow
-def test_grain_is_the_direction_that_helps_the_refused():
+def test_usual_direction_is_the_one_that_helps_rejected_rows():
     usual = answers()._known_usual()
     assert usual.directions == {"education": 1, "years_employed": 1, "salary": 1, "savings": 1, "loan_amount": -1}
 
 
 @pytest.mark.slow
-def test_a_feature_that_helps_some_and_harms_others_has_no_usual_direction():
+def test_feature_with_mixed_effects_has_no_usual_direction():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.uniform(-1, 1, (600, 4)), columns=list("abcd"))
     X["group"] = rng.random(600) < 0.5
@@ -123,7 +123,7 @@ def odd_advice(found) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(
     ("floor", "most"), [(0.05, 0.15), *nightly_rows((0.0, 0.2), (0.1, 0.15), (0.25, 0.2), (0.5, 0.4))]
 )
-def test_all_odd_advice_is_listed_and_not_much_else(floor, most):
+def test_all_odd_advice_is_listed_and_little_else(floor, most):
     found = answers(500, floor)
     listed = found.frame.index.isin(held_back(found).index)
     for what, odd in odd_advice(found).items():
@@ -146,7 +146,7 @@ def test_odd_advice_of_earlier_searches_is_listed():
     assert "opposite to the usual direction" in told["reasons"][frame.index[plain[1]]]
 
 
-def test_a_listed_answer_says_why():
+def test_listed_answer_states_its_reason():
     found = answers(floor=0.0)
     assert not odd_advice(found)["unemployed"].any()  # the search avoids it, at any floor
     higher = found.frame["salary"].to_numpy() > np.maximum(found.factuals["salary"].to_numpy()[owners(found)], 65_000)
@@ -160,7 +160,7 @@ def test_a_listed_answer_says_why():
 
 
 @pytest.mark.slow
-def test_what_is_usual_is_saved_with_result_and_explainer(tmp_path):
+def test_usual_directions_are_saved_with_result_and_explainer(tmp_path):
     found = answers(30)
     told = found.suspicious()
     found.save(tmp_path / "found.mcce")
@@ -172,7 +172,7 @@ def test_what_is_usual_is_saved_with_result_and_explainer(tmp_path):
     pd.testing.assert_frame_equal(again.explain(refused.head(30), sparse=True).suspicious(), told)
 
 
-def test_a_result_without_it_says_so(tmp_path):
+def test_result_without_usual_directions_raises(tmp_path):
     explainer, refused = bank()
     plain = explainer.explain(refused.head(20), n_samples=100)
     assert len(plain.suspicious())  # whole drawn customers: some default is erased
@@ -183,7 +183,7 @@ def test_a_result_without_it_says_so(tmp_path):
         mcce.report.letters(replace(plain, _questions=type(plain._questions)()))
 
 
-def test_frames_of_polars():
+def test_polars_frames():
     polars = pytest.importorskip("polars")
     X = mcce.datasets.load_loans(400).X.select_dtypes("number")
     told = polars.from_pandas(X)
@@ -195,7 +195,7 @@ def test_frames_of_polars():
     assert len(table) == len(found.suspicious())
 
 
-def test_one_person_alone_is_judged_by_the_training_rows():
+def test_single_factual_is_judged_by_the_training_rows():
     found = answers(floor=0.0)
     told = found.suspicious()
     who = told[told["reasons"] == "contradicts a level"].index[0]
@@ -216,7 +216,7 @@ def test_no_letter_is_written_for_a_suspicious_answer():
 
 
 @pytest.mark.nightly
-def test_a_letter_has_the_ways_that_are_not_suspicious():
+def test_letter_contains_only_answers_that_are_not_suspicious():
     explainer, refused = bank()
     found = explainer.explain(refused.head(30), sparse=True, n_counterfactuals=8, diverse=True)
     frame, first = found.frame.copy(), found.frame.index.get_level_values("rank") == 1
@@ -235,7 +235,7 @@ def test_a_letter_has_the_ways_that_are_not_suspicious():
 
 
 @pytest.mark.slow
-def test_who_has_no_counterfactual_gets_the_letter_that_says_so():
+def test_factual_without_counterfactual_gets_the_matching_letter():
     explainer, refused = bank()
     found = explainer.explain(
         refused.head(3), sparse=True, constraints=[mcce.allow("salary", direction="none")], max_gower=1e-6
@@ -246,8 +246,8 @@ def test_who_has_no_counterfactual_gets_the_letter_that_says_so():
 
 
 @pytest.mark.nightly
-def test_few_are_advised_a_larger_loan_beside_a_higher_salary():
-    """A loan as small as the factual's is rare beside a high salary; other features reach the floor as well."""
+def test_larger_loan_is_rarely_advised_beside_a_higher_salary():
+    """A small loan is rare beside a high salary; other features reach the floor as well."""
     explainer, refused = bank()
     fixed = mcce.MCCE(explainer.model, decision=GRANTED, fixed=["age", "sex", PAST], random_state=1)
     found = fixed.fit(mcce.datasets.load_loans().X).explain(refused.head(300), sparse=True)
@@ -279,7 +279,7 @@ def short_of_money(n=1200):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 3])
-def test_answers_without_a_reason_not_to_be_sent_are_preferred(k):
+def test_answers_that_are_not_suspicious_are_preferred(k):
     X, score = short_of_money()
     explainer = mcce.MCCE(score, decision=(0.7, np.inf), fixed=["age"], random_state=1).fit(X, relations=())
     refused = X[score(X) < 0.7].head(80)

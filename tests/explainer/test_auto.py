@@ -1,4 +1,4 @@
-"""`n_samples="auto"`: each factual has the draws that the documented rule gives it, whatever stands beside it."""
+"""`n_samples="auto"`: the draws of each factual follow the documented rule in any batch."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ANY_MISSING = mcce.allow("*", missing=True)
 
 @pytest.fixture
 def short_rounds(monkeypatch):
-    """Rounds of 20 to 320 draws, so that the rule can be followed by brute force."""
+    """Use rounds of 20 to 320 draws, so that the rule can be followed by brute force."""
     monkeypatch.setattr(mcce.explain.pipeline, "FIRST_DRAWS", 20)
     monkeypatch.setattr(mcce.explain.pipeline, "MOST_DRAWS", 320)
 
 
 def assert_follows_the_rule(explainer, X, **how):
-    """The rule as the documentation states it, from explanations with each number of draws, made from scratch."""
-    how["constraints"] = [ANY_MISSING]  # who finds nothing that withholds nothing gets draws of his own as well
+    """The rule as documented, from separate explanations with each number of draws."""
+    how["constraints"] = [ANY_MISSING]  # factuals without an answer that keeps known values get individual draws
     found = explainer.explain(X, n_samples="auto", **how)
     with_draws = {20 * 2**i: explainer.explain(X, n_samples=20 * 2**i, **how) for i in range(5)}
 
@@ -54,7 +54,7 @@ def assert_follows_the_rule(explainer, X, **how):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["label", *nightly("score", "rare")])
-def test_draws_and_rows_are_those_of_the_rule(name, short_rounds):
+def test_draws_and_rows_follow_the_documented_rule(name, short_rounds):
     model, decision = MODELS[name]
     explainer = fitted(model, decision)
     for k in (1, 3):
@@ -120,8 +120,8 @@ def test_each_row_is_drawn_once(short_rounds, monkeypatch):
 
 
 @pytest.mark.slow
-def test_sparse_rounds_only_get_better(explainer, short_rounds):
-    """Each round's crossings are candidates: the result is at least as good as that of the first round alone."""
+def test_sparse_rounds_never_get_worse(explainer, short_rounds):
+    """The crossings of each round are candidates: the result is at least as good as that of the first round."""
     first = explainer.explain(DENIED, n_samples=20, sparse=True).measures
     found = explainer.explain(DENIED, n_samples="auto", sparse=True).measures
     both = first.index.intersection(found.index)
@@ -132,8 +132,8 @@ def test_sparse_rounds_only_get_better(explainer, short_rounds):
     assert (found.loc[above, "plausibility"] >= 0.05).all()
 
 
-def test_who_has_nothing_is_drawn_for_to_the_end(short_rounds):
-    """No candidate of group b is ever valid: the reason counts all draws; group a settles before."""
+def test_factual_without_counterfactual_uses_all_rounds(short_rounds):
+    """No candidate of group b is ever valid: the reason counts all draws; group a stops earlier."""
     X = pd.DataFrame({"group": ["a"] * 40 + ["b"] * 40, "x": np.tile(np.arange(40.0), 2)})
     X["x"] += np.where(X["group"] == "b", 100, 0)
     explainer = MCCE(
@@ -150,7 +150,7 @@ def test_who_has_nothing_is_drawn_for_to_the_end(short_rounds):
 
 
 @pytest.mark.slow
-def test_the_result_says_how_many_draws(explainer):
+def test_result_reports_the_number_of_draws(explainer):
     found = explainer.explain(TABLE, n_samples=30)
     wanted = found.unexplained.index[found.unexplained["reason"].str.startswith("already")]
     assert (found.draws[wanted] == 0).all()
@@ -163,13 +163,13 @@ def test_the_result_says_how_many_draws(explainer):
     assert explainer.select(explainer.generate(FEW, n_samples=5), FEW).draws is None
 
 
-def test_nobody_to_explain(explainer):
+def test_no_factuals_to_explain(explainer):
     found = explainer.explain(TABLE[~TABLE.index.isin(DENIED.index)].iloc[:0], n_samples="auto")
     assert len(found) == 0
     assert len(found.draws) == 0
 
 
-def test_bad_numbers_of_draws(explainer):
+def test_invalid_numbers_of_draws_raise(explainer):
     with pytest.raises(InputError, match=r"n_samples is 'many'; it must be a whole number of at least 1 .*or 'auto'"):
         explainer.explain(FEW, n_samples="many")
     with pytest.raises(InputError, match="redraw is -1; it must be a whole number of at least 0"):
@@ -180,7 +180,7 @@ def test_bad_numbers_of_draws(explainer):
 
 
 @pytest.mark.slow
-def test_a_redraw_has_other_rows_of_the_same_generator(explainer):
+def test_redraw_gives_other_rows_of_the_same_generator(explainer):
     one = explainer.explain(DENIED, n_samples=50)
     again, two = one.redrawn(0), one.redrawn(1)
     assert_same(one, again)
@@ -190,7 +190,7 @@ def test_a_redraw_has_other_rows_of_the_same_generator(explainer):
 
 @examples(12)
 @given(st.data())
-def test_pooled_error_by_hand(data):
+def test_pooled_error_matches_hand_calculation(data):
     n, redraws = data.draw(st.integers(1, 8)), data.draw(st.integers(2, 4))
     number = st.integers(0, 5).map(float)
     values = np.array(data.draw(st.lists(st.lists(number, min_size=n, max_size=n), min_size=redraws, max_size=redraws)))
@@ -206,7 +206,7 @@ def test_pooled_error_by_hand(data):
 
 
 def spread_over_redraws(explainer, X, n_redraws, **how):
-    """What the standard errors estimate: standard deviations of the means over many real redraws."""
+    """The target of the standard errors: standard deviations of the means over many real redraws."""
     one = explainer.explain(X, **how)
     redraws = (one.redrawn(1000 + r) for r in range(n_redraws))
     means = [found.measures[["L0", "gower"]].mean() for found in redraws]
@@ -227,7 +227,7 @@ def loans():
 
 @pytest.fixture(scope="module")
 def one_large_pool():
-    """Three pools, of 100, 10 and 10 factuals: errors that took factuals as independent would be far too small."""
+    """Three pools of 100, 10 and 10 factuals: errors for independent factuals would be far too small."""
     rng = np.random.default_rng(5)
     X = pd.DataFrame({"group": np.repeat(["a", "b", "c"], 200)})
     for name in "uvw":
@@ -240,7 +240,7 @@ def one_large_pool():
 
 
 @pytest.mark.slow
-def test_standard_errors_are_the_spread_over_real_redraws_of_the_loans(loans):
+def test_standard_errors_match_the_spread_of_real_redraws(loans):
     """About 20 pools and 3 standard errors from two redraws each: their mean is within 30 per cent of the truth."""
     explainer, X = loans
     truth = spread_over_redraws(explainer, X, 60, n_samples=60)
@@ -252,8 +252,8 @@ def test_standard_errors_are_the_spread_over_real_redraws_of_the_loans(loans):
 
 
 @pytest.mark.nightly
-def test_standard_errors_know_that_factuals_share_pools(one_large_pool):
-    """Over 25 standard errors the variance is right within 35 per cent; as if independent it is several times less."""
+def test_standard_errors_account_for_shared_pools(one_large_pool):
+    """Over 25 standard errors the variance is correct within 35 per cent; under independence it is far smaller."""
     explainer, X = one_large_pool
     truth = spread_over_redraws(explainer, X, 100, n_samples=100)
     how = {"n_samples": 100}
@@ -267,7 +267,7 @@ def test_standard_errors_know_that_factuals_share_pools(one_large_pool):
 
 
 @pytest.mark.slow
-def test_errors_are_had_on_demand_and_change_nothing_else(explainer):
+def test_errors_are_computed_on_demand_without_side_effects(explainer):
     plain = explainer.explain(FEW, n_samples=50)
     found = explainer.explain(FEW, n_samples=50)
     assert not [name for name in plain.summary().index if name.startswith("se ")]

@@ -1,4 +1,4 @@
-"""Constraints: nothing that is returned breaks a constraint, as another reader of the constraints sees it."""
+"""No returned row violates a constraint, as checked by an independent reader of constraints."""
 
 import matplotlib
 
@@ -73,7 +73,7 @@ READINGS = {
     "no field work": (mcce.allow("job", never=["field"]), lambda r, f: r["job"] != "field"),
     "job stays": (mcce.allow("job", direction="none"), lambda r, f: r["job"] == f["job"]),
     "rent known": (
-        mcce.allow("rent", high=900),  # who has no rent may stay without
+        mcce.allow("rent", high=900),  # a missing rent may stay missing
         lambda r, f: r["rent"] <= 900 or (np.isnan(r["rent"]) and np.isnan(f["rent"])),
     ),
     "a sum": (mcce.rule("savings + salary <= 90000"), lambda r, f: r["savings"] + r["salary"] <= 90_000),
@@ -94,7 +94,7 @@ READINGS = {
 
 
 def broken(found, names):
-    """Return (id, name) for every counterfactual that breaks a constraint."""
+    """Return (id, name) for every counterfactual that violates a constraint."""
     faults = []
     for (id, _), row in found.frame.iterrows():
         faults += [(id, name) for name in names if not READINGS[name][1](row, REFUSED.loc[id])]
@@ -108,7 +108,7 @@ def ask(explainer, names, **options):
 
 @pytest.fixture(scope="module")
 def free(explainer):
-    """What is found without constraints, by whether it is sparse."""
+    """Results without constraints, by `sparse`."""
     return {sparse: ask(explainer, [], sparse=sparse) for sparse in (False, True)}
 
 
@@ -119,7 +119,7 @@ def free(explainer):
     sparse=st.booleans(),
     k=st.integers(1, 3),
 )
-def test_nothing_returned_breaks_a_constraint(explainer, names, sparse, k):
+def test_no_returned_row_violates_a_constraint(explainer, names, sparse, k):
     found = ask(explainer, names, sparse=sparse, n_counterfactuals=k)
     assert broken(found, names) == []
     assert says_yes(found.frame).all()
@@ -128,7 +128,7 @@ def test_nothing_returned_breaks_a_constraint(explainer, names, sparse, k):
 
 @pytest.mark.parametrize("name", slow_but(sorted(READINGS), *sorted(READINGS)[::3]))
 @pytest.mark.parametrize("sparse", [False, *nightly(True)])
-def test_each_alone_is_obeyed_and_leaves_something(explainer, free, name, sparse):
+def test_each_constraint_alone_holds_and_leaves_candidates(explainer, free, name, sparse):
     found = ask(explainer, [name], sparse=sparse)
     assert broken(found, [name]) == []
     assert len(found) >= 10
@@ -138,12 +138,12 @@ def test_each_alone_is_obeyed_and_leaves_something(explainer, free, name, sparse
         assert shares.iloc[0] > 0
 
 
-SAVED_NOTHING = REFUSED.assign(savings=0)  # for whom savings can only rise
+SAVED_NOTHING = REFUSED.assign(savings=0)  # factuals whose savings can only rise
 
 
 @pytest.fixture(scope="module")
 def unconstrained(explainer):
-    """What is found for those who saved nothing, by whether it is sparse."""
+    """Results for factuals without savings, by `sparse`."""
     how = {"n_samples": 80}
     return {sparse: explainer.explain(SAVED_NOTHING, sparse=sparse, **how) for sparse in (False, True)}
 
@@ -161,7 +161,7 @@ def unconstrained(explainer):
         ),
     ],
 )
-def test_a_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstrained, excludes_nothing):
+def test_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstrained, excludes_nothing):
     for sparse, without in unconstrained.items():
         with_it = explainer.explain(SAVED_NOTHING, constraints=excludes_nothing, n_samples=80, sparse=sparse)
         pd.testing.assert_frame_equal(with_it.frame, without.frame)
@@ -184,7 +184,7 @@ def test_order_of_constraints_batches_and_threads_do_not_matter(explainer, spars
 
 
 @pytest.mark.slow
-def test_candidates_of_one_step_are_those_of_the_other(explainer):
+def test_both_steps_have_the_same_candidates(explainer):
     said = [*(READINGS[name][0] for name in ("a case", "savings step")), mcce.rule("salary > was(salary) + 30000")]
     found = explainer.explain(REFUSED, constraints=said, n_samples=60)
     candidates = explainer.generate(REFUSED, constraints=said, n_samples=60)
@@ -193,7 +193,7 @@ def test_candidates_of_one_step_are_those_of_the_other(explainer):
 
 
 @pytest.mark.slow
-def test_pools_are_shared_by_whom_constraints_allow(explainer):
+def test_pools_are_shared_unless_constraints_are_narrow(explainer):
     free = explainer.explain(REFUSED, n_samples=20)
     for_all = explainer.explain(REFUSED, n_samples=20, constraints=[mcce.allow("salary", low=10_000)])
     relative = explainer.explain(REFUSED, n_samples=20, constraints=[mcce.allow("salary", direction="increase")])
@@ -204,7 +204,7 @@ def test_pools_are_shared_by_whom_constraints_allow(explainer):
 
 
 @pytest.mark.slow
-def test_constraints_of_single_factuals(explainer):
+def test_constraints_per_factual(explainer):
     one, two = REFUSED.index[3], REFUSED.index[4]
     said = [
         mcce.only({one: ["salary"], two: ["savings", "job"]}),
@@ -222,7 +222,7 @@ def test_constraints_of_single_factuals(explainer):
 
 
 @pytest.mark.slow
-def test_of_the_explainer_and_of_the_call_hold_together():
+def test_constraints_of_explainer_and_call_both_hold():
     explainer = mcce.MCCE(
         None, decision=says_yes, fixed=["age"], random_state=3, constraints=["savings + salary <= 90000"]
     ).fit(TABLE)
@@ -233,7 +233,7 @@ def test_of_the_explainer_and_of_the_call_hold_together():
 
 
 class Marginals(mcce.generators.Generator):
-    """A generator that knows nothing of restrictions: it draws whole training rows, and puts the given ones in."""
+    """A generator without restrictions: it draws whole training rows and sets the given values."""
 
     def __init__(self):
         self.seed_ = 1
@@ -255,7 +255,7 @@ class Marginals(mcce.generators.Generator):
 
 
 @pytest.mark.parametrize("sparse", [False, *nightly(True)])
-def test_a_generator_without_restrictions_is_held_to_them_by_rejection(sparse):
+def test_generator_without_restrictions_uses_rejection(sparse):
     explainer = mcce.MCCE(None, decision=says_yes, fixed=["age"], generator=Marginals()).fit(TABLE)
     names = ["salary share", "a case", "grade step"]
     found = ask(explainer, names, sparse=sparse)
@@ -263,7 +263,7 @@ def test_a_generator_without_restrictions_is_held_to_them_by_rejection(sparse):
     assert len(found) > 10
 
 
-def test_contradictions_are_told_before_anything_is_drawn(explainer):
+def test_contradictions_raise_before_drawing(explainer):
     top = REFUSED["salary"].idxmax()
     said = [mcce.allow("salary", low=REFUSED["salary"].nlargest(2).iloc[1], direction="decrease")]
     found = explainer.explain(REFUSED, constraints=said, n_samples=30)
@@ -277,7 +277,7 @@ def test_contradictions_are_told_before_anything_is_drawn(explainer):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("sparse", "n"), [(False, 2), *nightly_rows((True, 5))])
-def test_what_would_help_is_found_by_trying(explainer, sparse, n):
+def test_helpful_relaxation_is_found_by_trying(explainer, sparse, n):
     names = ["salary share", "savings step", "job stays", "grade step"]
     found = ask(explainer, names, sparse=sparse).with_why_unexplained(n)
     told = found.unexplained[found.unexplained["drawn"].notna()]
@@ -295,7 +295,7 @@ def test_what_would_help_is_found_by_trying(explainer, sparse, n):
 
 
 @pytest.mark.slow
-def test_a_duration_of_numpy_is_a_limit():
+def test_numpy_timedelta_is_a_valid_limit():
     X = pd.DataFrame({"waited": pd.to_timedelta(np.arange(100) % 20, "D"), "x": np.arange(100.0) % 10})
     explainer = mcce.MCCE(lambda rows: rows["x"] >= 5, decision=True, random_state=1).fit(X, relations=[])
     limits = [mcce.allow("waited", high=np.timedelta64(3, "D"), max_step=np.timedelta64(2, "D"))]
@@ -305,7 +305,7 @@ def test_a_duration_of_numpy_is_a_limit():
 
 
 @pytest.mark.slow
-def test_the_nearest_row_is_told_with_its_score():
+def test_nearest_row_is_reported_with_its_score():
     def score(rows):
         return rows["salary"].to_numpy() / 1_000
 
@@ -325,7 +325,7 @@ def test_the_nearest_row_is_told_with_its_score():
 
 
 @pytest.mark.slow
-def test_between_what_numbers_had_to_stay_is_told_and_drawn(explainer):
+def test_effective_bounds_are_reported_and_drawn(explainer):
     asked = [
         mcce.allow("salary", direction="increase", max_step=20_000),
         mcce.allow("savings", high=30_000),
@@ -351,7 +351,7 @@ def test_between_what_numbers_had_to_stay_is_told_and_drawn(explainer):
 
 
 @pytest.mark.parametrize("call", ["explain", *slow("generate", "select")])
-def test_constraints_are_read_once_a_call(call, tmp_path, monkeypatch):
+def test_constraints_are_parsed_once_per_call(call, tmp_path, monkeypatch):
     files = [tmp_path / "own.json", tmp_path / "also.json"]
     for path, feature in zip(files, ("salary", "savings"), strict=True):
         path.write_text(f'{{"allow": [{{"feature": "{feature}", "direction": "increase"}}]}}')

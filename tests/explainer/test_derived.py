@@ -1,4 +1,4 @@
-"""Derived columns: whatever is asked for, pandas computes the same columns from the other ones of every answer."""
+"""Derived columns of every answer equal those that pandas computes from the other columns."""
 
 import pickle
 import re
@@ -113,7 +113,7 @@ def fitted():
     max_changes=st.sampled_from([None, 2, 4]),
     n_samples=st.sampled_from([60, "auto"]),
 )
-def test_every_answer_has_the_columns_that_pandas_computes(
+def test_derived_columns_of_every_answer_match_pandas(
     fitted, sparse, n_counterfactuals, diverse, rule, max_changes, n_samples
 ):
     asked = {"sparse": sparse, "n_counterfactuals": n_counterfactuals, "diverse": diverse and n_counterfactuals > 1}
@@ -146,7 +146,7 @@ def test_functions_compute_derived_columns():
         check(found)
 
 
-def test_gower_counts_the_inputs_alone(fitted):
+def test_gower_distance_counts_only_inputs(fitted):
     found = fitted.explain(refused(), sparse=True, n_samples=100)
     X = bank()
     own = X.loc[found.frame.index.get_level_values("id")].reset_index(drop=True)
@@ -158,7 +158,7 @@ def test_gower_counts_the_inputs_alone(fitted):
 
 
 @pytest.mark.slow
-def test_without_derived_columns_answers_contradict_themselves():
+def test_answers_are_inconsistent_without_derived_columns():
     X = bank()
     made = mcce.MCCE(score, decision=(0.3, np.inf), fixed=["applied_on"], random_state=1)
     with warnings.catch_warnings():
@@ -169,7 +169,7 @@ def test_without_derived_columns_answers_contradict_themselves():
 
 
 @pytest.mark.slow
-def test_rows_that_disagree_are_counted_and_named():
+def test_inconsistent_rows_are_counted_and_named():
     X = bank()
     X.index = [f"person {i}" for i in range(len(X))]
     X.loc[["person 7", "person 9"], "dti"] = 3.0
@@ -188,7 +188,7 @@ def test_rows_that_disagree_are_counted_and_named():
     assert (found["dti"] == recomputed(found)["dti"])[moved].all()
 
 
-def test_a_column_derived_from_fixed_ones_is_fixed():
+def test_column_derived_from_fixed_columns_is_fixed():
     found = explainer(fixed=("applied_on", "hired_on")).explain(refused(), n_samples=100)
     assert found.fixed == ("applied_on", "hired_on", "job_years")
     assert found.frame["job_years"].tolist() == refused()["job_years"].tolist()
@@ -205,7 +205,7 @@ def test_a_column_derived_from_fixed_ones_is_fixed():
         ({"derived": {"dti": "job_years / 10", "job_years": "10 * dti"}}, "in a cycle: 'dti' -> 'job_years' -> 'dti'"),
     ],
 )
-def test_wrong_formulas_are_told_before_anything_is_learned(more, said):
+def test_invalid_formulas_raise_before_fitting(more, said):
     with pytest.raises(InputError, match=re.escape(said)):
         explainer(**more)
 
@@ -217,12 +217,12 @@ def test_wrong_formulas_are_told_before_anything_is_learned(more, said):
         (mcce.only({0: ["dti"]}), "names 'dti' for factual 0, a derived column"),
     ],
 )
-def test_only_rules_name_derived_columns(fitted, constraint, said):
+def test_derived_columns_are_allowed_only_in_rules(fitted, constraint, said):
     with pytest.raises(InputError, match=re.escape(said)):
         fitted.explain(bank().head(1), constraints=[constraint])
 
 
-def test_only_leaves_derived_columns_to_follow(fitted):
+def test_only_constraint_lets_derived_columns_follow(fitted):
     who = refused(5)
     found = fitted.explain(
         who, sparse=True, n_samples=200, constraints=[mcce.only({i: ["income", "rent"] for i in who.index})]
@@ -233,7 +233,7 @@ def test_only_leaves_derived_columns_to_follow(fitted):
 
 
 @pytest.mark.slow
-def test_rules_that_cannot_hold_are_contradictions():
+def test_infeasible_rules_are_contradictions():
     who = refused(3)
     least = int(who["job_years"].max()) + 1
     with pytest.raises(InputError, match="may not change, which violates: job_years"):
@@ -248,7 +248,7 @@ def test_generated_candidates_have_computed_columns(fitted):
 
 
 @pytest.mark.slow
-def test_contributions_follow_a_change(fitted):
+def test_contributions_include_derived_columns_of_a_change(fitted):
     found = fitted.explain(refused(), sparse=True, n_samples=200)
     for who, mine in found.changes().groupby("id"):
         table = found.contributions(who)
@@ -261,7 +261,7 @@ def test_contributions_follow_a_change(fitted):
 
 
 @pytest.mark.slow
-def test_words_and_pictures_do_not_advise_them(fitted):
+def test_texts_and_plots_do_not_advise_derived_columns(fitted):
     found = fitted.explain(refused(), sparse=True, n_samples=100)
     texts = [str(found), found.suspicious()["words"].str.cat()]
     texts += [found.sentence(who).split(" As a result, ")[0] for who in found]
@@ -296,7 +296,7 @@ def without_savings(fitted):
 
 
 @pytest.mark.parametrize("language", slow_but(list(FOLLOWS), "en"))
-def test_letters_say_what_becomes_of_derived_columns(without_savings, language):
+def test_letters_state_the_new_values_of_derived_columns(without_savings, language):
     found = without_savings
     begin, *ways = FOLLOWS[language]
     n_told = 0
@@ -329,7 +329,7 @@ def test_letters_do_not_list_derived_columns_among_the_facts(fitted):
 
 
 @pytest.mark.slow
-def test_ties_and_copies_are_not_told():
+def test_ties_and_copies_are_not_stated():
     X = bank().drop(columns=list(FORMULAS))
     X = X.assign(income_copy=X["income"], cost=X["rent"] + X["instalment"])
     model = lambda rows: rows["income"] / 20000 + rows["savings"] / 30000 - rows["cost"] / 1000  # noqa: E731
@@ -348,7 +348,7 @@ def test_ties_and_copies_are_not_told():
 
 
 @pytest.mark.slow
-def test_texts_are_stored_and_functions_are_given_again(fitted, tmp_path):
+def test_formula_texts_are_stored_and_functions_are_passed_again(fitted, tmp_path):
     fitted.save(tmp_path / "bank.mcce")
     again = mcce.MCCE.load(tmp_path / "bank.mcce", score)
     assert again.derived_ == fitted.derived_
@@ -371,7 +371,7 @@ def test_texts_are_stored_and_functions_are_given_again(fitted, tmp_path):
     assert pickle.loads(pickle.dumps(found)).changes().equals(found.changes())
 
 
-def test_a_file_without_donors_computes_them_too(tmp_path):
+def test_explainer_saved_without_donors_computes_derived_columns(tmp_path):
     numbers = bank().drop(columns=["applied_on", "hired_on", "job_years", "stretched"]).astype(float)
     formulas = {name: FORMULAS[name] for name in ("dti", "utilisation_pct")}
     made = mcce.MCCE(lambda rows: -rows["dti"], decision=(-0.3, 0), sampler="norm", derived=formulas, random_state=1)
@@ -384,7 +384,7 @@ def test_a_file_without_donors_computes_them_too(tmp_path):
 
 
 @pytest.mark.slow
-def test_batches_are_those_of_one_call(fitted, tmp_path):
+def test_batches_equal_one_call(fitted, tmp_path):
     asked = {"sparse": True, "n_samples": 100, "constraints": ["dti <= 0.45"]}
     fitted.explain_batches(refused(), tmp_path / "out", batch_size=4, **asked)
     found = pd.read_parquet(tmp_path / "out" / "counterfactuals").sort_values(["id", "rank"])
@@ -393,7 +393,7 @@ def test_batches_are_those_of_one_call(fitted, tmp_path):
 
 
 @pytest.mark.slow
-def test_proposals_are_told_with_what_to_paste():
+def test_proposals_are_reported_with_code_to_paste():
     X = bank(1000)
     X.loc[[3, 5], "dti"] = 9.0
     made = mcce.MCCE(score, decision=(0.3, np.inf), random_state=1)
@@ -409,6 +409,6 @@ def test_proposals_are_told_with_what_to_paste():
     assert any("2 of 1,000 training rows, 0.20%, disagree" in str(each.message) for each in told)
 
 
-def test_private_explainers_take_no_formulas():
+def test_private_explainers_reject_formulas():
     with pytest.raises(InputError, match="derived="):
         explainer(sampler=mcce.Privacy(epsilon=1.0, bounds={}, levels={}))

@@ -1,4 +1,4 @@
-"""The draws against a brute-force truth."""
+"""The draws compared with the exact distribution by brute force."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ DISCRETE = discrete_table()
 
 
 def agree(frame: pd.DataFrame) -> np.ndarray:
-    """Some level of c is wanted with every a, b and f, so that every conditional of the chain has donors."""
+    """Some level of c is accepted with every a, b and f, so that every conditional of the chain has donors."""
     a, b, c = (frame[name].str[1].astype(int) for name in ("a", "b", "c"))
     return ((a * b + c + (frame["f"] == "y")) % 3 != 0).to_numpy()
 
 
 def chain_probabilities(rows: pd.DataFrame, everyone: pd.DataFrame, order, marginal=()) -> dict:
-    """Equation 2 by counting: the product of relative frequencies, feature after feature."""
+    """Equation 2 by counting: the product of relative frequencies over the features."""
     combinations = {}
     for values in itertools.product(*(sorted(everyone[name].unique()) for name in order)):
         probability, alike = 1.0, rows
@@ -62,7 +62,7 @@ def chain_probabilities(rows: pd.DataFrame, everyone: pd.DataFrame, order, margi
         (["a", "b", "c"], (), False),
     ],
 )
-def test_draws_follow_the_chain(fixed_value, order, marginal, conditional):
+def test_draws_follow_the_chain_distribution(fixed_value, order, marginal, conditional):
     explainer = MCCE(
         None,
         decision=agree,
@@ -102,7 +102,7 @@ def test_independent_pools_follow_the_same_distribution():
 
 
 @pytest.mark.slow
-def test_many_draws_find_the_best_of_all_possible_rows():
+def test_many_draws_find_the_optimum_over_all_rows():
     explainer = MCCE(None, decision=agree, fixed=["f"], sampler=CartSampler(min_leaf=1), random_state=5).fit(DISCRETE)
     denied = DISCRETE[~agree(DISCRETE)].drop_duplicates()
     found = explainer.explain(denied, n_samples=5000, n_counterfactuals=30)

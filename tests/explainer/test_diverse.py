@@ -1,4 +1,4 @@
-"""Counterfactuals that differ, and copies of training rows, as users ask for them."""
+"""Diverse counterfactuals, and copies of training rows, with the options of the user."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ SLOW = examples(5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @SLOW
 @example(k=4, sparse=True, diverse=True, exclude=True, floor=0.05)  # some rows are of a second search
 @given(**OPTIONS)
-def test_rows_are_valid_distinct_sorted_and_no_copies(coarse, k, sparse, diverse, exclude, floor):
+def test_rows_are_valid_distinct_sorted_and_not_copies(coarse, k, sparse, diverse, exclude, floor):
     found = coarse.explain(
         REFUSED,
         n_samples=100,
@@ -91,7 +91,7 @@ def test_rows_are_valid_distinct_sorted_and_no_copies(coarse, k, sparse, diverse
 @pytest.mark.slow
 @SLOW
 @given(seed=st.integers(0, 1000), **OPTIONS)
-def test_the_same_bytes_for_any_threads_batch_and_order(coarse, seed, k, sparse, diverse, exclude, floor):
+def test_result_is_identical_for_any_threads_batch_and_order(coarse, seed, k, sparse, diverse, exclude, floor):
     options = {
         "n_samples": 60,
         "n_counterfactuals": k,
@@ -118,8 +118,8 @@ def test_the_same_bytes_for_any_threads_batch_and_order(coarse, seed, k, sparse,
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_excluded_copies_were_there(coarse, sparse):
-    """What is excluded would have been chosen: the test above is not empty."""
+def test_excluded_copies_exist_without_the_option(coarse, sparse):
+    """The excluded copies would have been chosen, so the test above is not vacuous."""
     free = coarse.explain(REFUSED, n_samples=100, n_counterfactuals=3, sparse=sparse)
     assert free.copies > 10
     without = coarse.explain(REFUSED, n_samples=100, n_counterfactuals=3, sparse=sparse, constraints=[mcce.no_copies()])
@@ -131,7 +131,7 @@ def test_excluded_copies_were_there(coarse, sparse):
 
 
 @pytest.mark.parametrize("sparse", [False, *nightly(True)])
-def test_diverse_rows_are_farther_apart_and_begin_with_the_best(explainer, sparse):
+def test_diverse_rows_are_farther_apart_and_start_with_the_best(explainer, sparse):
     plain = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse)
     diverse = explainer.explain(DENIED, n_samples=200, n_counterfactuals=4, sparse=sparse, diverse=True)
     means = [found.diversity()[["gower", "features"]].mean() for found in (plain, diverse)]
@@ -153,7 +153,7 @@ def test_bounds_hold_for_diverse_rows(explainer):
 
 
 @pytest.mark.slow
-def test_the_reported_diversity_by_hand(found, explainer):
+def test_reported_diversity_matches_hand_calculation(found, explainer):
     table = found.diversity()
     i = table.index[0]
     rows = [found.frame.loc[[(i, rank)]] for rank in (1, 2, 3)]
@@ -168,7 +168,7 @@ def test_the_reported_diversity_by_hand(found, explainer):
     assert "mean pairwise gower" not in single.summary().index
 
 
-def test_who_has_only_copies_is_told_so():
+def test_factual_with_only_copies_is_reported():
     table = pd.DataFrame({"group": list("ab") * 20, "x": [0.0, 1.0] * 20, "y": [1.0] * 40})
     explainer = fitted(lambda frame: frame["x"].to_numpy(), X=table, fixed=["group"], sampler="marginal")
     factual = pd.DataFrame({"group": ["b"], "x": [0.0], "y": [1.0]})
@@ -181,7 +181,7 @@ def test_who_has_only_copies_is_told_so():
     )
 
 
-def test_a_saved_explainer_knows_copies_once_it_has_explained(coarse):
+def test_saved_explainer_recognises_copies_after_explaining(coarse):
     fresh = fitted(coarse_score, X=COARSE, fixed=["age"])
     saved = pickle.loads(pickle.dumps(fresh))
     assert saved.explain(REFUSED, n_samples=50).copies is None
@@ -192,7 +192,7 @@ def test_a_saved_explainer_knows_copies_once_it_has_explained(coarse):
     assert known.explain(REFUSED, n_samples=50, constraints=[mcce.no_copies()]).copies == 0
 
 
-def test_a_result_built_by_hand_has_no_diversity(found):
+def test_result_built_by_hand_has_no_diversity(found):
     by_hand = type(found)(
         frame=found.frame,
         measures=found.measures,

@@ -1,4 +1,4 @@
-"""The same demand, said by `allow` or by a rule of any form, explains the same people: keeping a value obeys it."""
+"""Equivalent constraints, by `allow` or by any form of rule, explain the same factuals."""
 
 import functools
 
@@ -49,23 +49,23 @@ def no_raise(rows, was):
     ],
     ids=str,
 )
-def test_savings_alone_would_do(bank, said, sparse):
-    """Nobody has to touch the salary: more savings are enough, whatever the salary may become."""
+def test_savings_alone_suffice(bank, said, sparse):
+    """The salary need not change: more savings suffice for any allowed salary."""
     found = bank.explain(POOR, constraints=[said], sparse=sparse)
     assert found.frame.index.get_level_values("id").nunique() == len(POOR)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [True, False])
-def test_a_rule_that_the_present_breaks_does_not_undo_one_that_it_obeys(bank, sparse):
+def test_violated_rule_does_not_cancel_a_satisfied_one(bank, sparse):
     asked = ["abs(salary - was(salary)) <= 50", "savings - was(savings) >= 1000"]
     found = bank.explain(POOR, constraints=asked, sparse=sparse)
     assert found.frame.index.get_level_values("id").nunique() == len(POOR)
 
 
 @pytest.mark.slow
-def test_bounds_by_a_rule_draw_the_same_rows_as_bounds_by_allow(bank):
-    """A rule that bounds one feature is a limit on it: the same pools, the same bytes."""
+def test_bounds_as_rule_and_as_allow_draw_the_same_rows(bank):
+    """A rule that bounds one feature is a limit on it: the same pools and the same bytes."""
     for sparse in (True, False):
         by_rule, by_limit = (
             bank.explain(POOR, constraints=[said], sparse=sparse, n_samples=200)
@@ -79,8 +79,8 @@ def test_bounds_by_a_rule_draw_the_same_rows_as_bounds_by_allow(bank):
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("said", ["loan_amount <= 30000", mcce.allow("loan_amount", high=30_000)], ids=str)
-def test_an_upper_bound_that_nobody_granted_obeys_keeps_what_is_below_it(said, sparse):
-    """All who are granted a loan ask for at least 50,000 more; whoever asks for less than 30,000 goes on asking so."""
+def test_upper_bound_below_all_accepted_rows_keeps_lower_values(said, sparse):
+    """All accepted rows have loans larger by at least 50,000; factuals below 30,000 keep their loan below it."""
     table = LOANS.assign(loan_amount=LOANS["loan_amount"] + 50_000 * affordable(LOANS))
     bank = mcce.MCCE(None, decision=affordable, fixed=["age"], random_state=1).fit(table)
     small = table[~affordable(table) & (table["loan_amount"] < 30_000)].iloc[:6]
@@ -98,7 +98,7 @@ def test_an_upper_bound_that_nobody_granted_obeys_keeps_what_is_below_it(said, s
         "savings + loan_amount <= was(savings) + was(loan_amount)",
     ],
 )
-def test_no_more_rows_are_rejected_than_are_drawn_and_what_would_help_helps(bank, more, sparse):
+def test_rejections_do_not_exceed_draws_and_suggested_relaxation_helps(bank, more, sparse):
     asked = ["salary <= was(salary)", "abs(loan_amount - was(loan_amount)) <= 50", more]
     options = {"sparse": sparse, "n_samples": 100}
     found = bank.explain(POOR, constraints=asked, **options).with_why_unexplained()
@@ -139,7 +139,7 @@ DRAWS = 1500  # of 75 different rows: one of them is left out in one of 10^8 run
 
 @functools.cache
 def everybody():
-    """Draws every row with the same probability."""
+    """A generator that draws every row with the same probability."""
     return mcce.MCCE(
         None, decision=rich, fixed=["age"], sampler="marginal", condition_on_decision=False, random_state=2
     ).fit(SMALL)
@@ -147,7 +147,7 @@ def everybody():
 
 @st.composite
 def demands(draw):
-    """Return the spellings of a demand, and a reading of it in plain Python."""
+    """Return the spellings of a constraint, and a check of it in plain Python."""
     f = draw(st.sampled_from(["x", "y"]))
     c, k = draw(st.integers(1, 3)), draw(st.integers(0, 2))
 
@@ -218,7 +218,7 @@ def demands(draw):
 
 
 def explained(said, sparse):
-    """Return who has a counterfactual; nobody, where that is an error."""
+    """Return which factuals have a counterfactual; none if explain raises."""
     options = {"sparse": True, "floor": 0.0} if sparse else {}
     try:
         found = everybody().explain(SOME, constraints=said, n_samples=DRAWS, **options)
@@ -231,15 +231,15 @@ def explained(said, sparse):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_examples", [3, *nightly(10)])
-def test_the_same_people_are_explained_however_it_is_said(n_examples):
+def test_equivalent_constraints_explain_the_same_factuals(n_examples):
     asked = given(st.lists(demands(), min_size=1, max_size=3), st.booleans(), st.randoms(use_true_random=False))
     settings(max_examples=n_examples)(asked(explain_the_same_people))()
 
 
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("said", [mcce.allow("y", step=2), "y == was(y) or y in [0, 2, 4]"], ids=str)
-def test_a_value_between_the_steps_may_be_kept_beside_rules(said, sparse):
-    """Only with y as it is, 3, and one more x and grade is there an answer; draws of y are on the steps."""
+def test_value_between_grid_steps_may_be_kept_with_rules(said, sparse):
+    """The only answer keeps y = 3 and increases x and grade by one; draws of y are on the steps."""
     one = SMALL[(SMALL["age"] == 60) & (SMALL["x"] == 1) & (SMALL["y"] == 3) & (SMALL["grade"] == "middle")]
     asked = ["x + y <= was(x) + was(y) + 1", "y == was(y) or grade == was(grade)", said]
     found = everybody().explain(one, constraints=asked, sparse=sparse, n_samples=DRAWS)

@@ -1,4 +1,4 @@
-"""polars and pyarrow in, the same kind out; the model is asked with what it was fitted on; one row as a Series."""
+"""polars and pyarrow frames are returned as given; the model gets its own type; a Series is one row."""
 
 import datetime as dt
 
@@ -30,7 +30,7 @@ def people(n=300):
 
 
 class Strict:
-    """A model that takes the frames of one library alone, with the types that it knows."""
+    """A model that accepts only frames of one library, with its types."""
 
     def __init__(self, kind, schema):
         self.kind, self.schema = kind, schema
@@ -59,7 +59,7 @@ def found(fitted):
 
 
 @pytest.mark.slow
-def test_tables_come_back_as_they_were_given(fitted, found):
+def test_output_frames_have_the_input_type(fitted, found):
     X, _ = fitted
     assert len(found) > 10
     table = found.to_frame()
@@ -88,7 +88,7 @@ def test_tables_come_back_as_they_were_given(fitted, found):
         found.table("measure")
 
 
-def test_the_answer_is_that_of_the_same_table_in_pandas(fitted, found):
+def test_answer_equals_that_for_pandas(fitted, found):
     X, _ = fitted
     plain = pl.DataFrame(X).to_pandas(types_mapper={pa.bool_(): pd.BooleanDtype()}.get, date_as_object=False)
 
@@ -103,7 +103,7 @@ def test_the_answer_is_that_of_the_same_table_in_pandas(fitted, found):
     assert isinstance(theirs.to_frame(), pd.DataFrame)
 
 
-def test_candidates_go_out_and_come_in(fitted):
+def test_candidates_round_trip_through_other_frames(fitted):
     X, explainer = fitted
     drawn = explainer.generate(X[:5], n_samples=50)
     assert type(drawn) is type(X)
@@ -114,7 +114,7 @@ def test_candidates_go_out_and_come_in(fitted):
         explainer.select(X[:5], X[:5])
 
 
-def test_a_chain_draws_frames_of_its_kind(fitted):
+def test_chain_draws_frames_of_its_input_type(fitted):
     X, _ = fitted
     chain = ChainModel(sampler="marginal", fixed=["age"], random_state=1).fit(X)
     assert chain.sample(10).schema == X.schema
@@ -125,7 +125,7 @@ def test_a_chain_draws_frames_of_its_kind(fitted):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_trees")
-def test_everything_else_takes_them_too(fitted):
+def test_other_functions_accept_other_frames(fitted):
     X, explainer = fitted
     denied = pl.DataFrame(X)[:30]
     denied = denied if isinstance(X, pl.DataFrame) else denied.to_arrow()
@@ -139,7 +139,7 @@ def test_everything_else_takes_them_too(fitted):
     assert explainer.feature_names_in_.tolist()[:2] == ["age", "income"]
 
 
-def test_a_reply_may_be_a_frame_with_the_names_of_classes():
+def test_model_may_return_a_frame_with_class_names():
     X = people().select("age", "income").fill_null(0.0)
 
     class Model:
@@ -153,7 +153,7 @@ def test_a_reply_may_be_a_frame_with_the_names_of_classes():
     assert (found.frame["income"] >= 25).all()
 
 
-def test_a_series_is_one_row():
+def test_series_is_one_row():
     X = mcce.datasets.load_loans(400).X
     explainer = MCCE(lambda rows: rows["salary"] > 40_000, decision=True, fixed=["age"], random_state=1).fit(X)
     denied = X[X["salary"] < 30_000].iloc[[3]]
@@ -169,7 +169,7 @@ def test_a_series_is_one_row():
 
 
 @pytest.mark.parametrize("closed", ["both", "left", "right", "neither"])
-def test_an_interval_of_pandas_is_an_interval(closed):
+def test_pandas_interval_is_accepted(closed):
     X = pd.DataFrame({"a": np.arange(40.0)})
     wanted = MCCE(lambda rows: rows["a"], decision=pd.Interval(10, 20, closed=closed), random_state=1).fit(X)
     ours = MCCE(lambda rows: rows["a"], decision=mcce.Interval(10, 20, closed=closed), random_state=1).fit(X)

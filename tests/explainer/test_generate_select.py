@@ -1,4 +1,4 @@
-"""The steps apart: what is generated, and what is selected from it."""
+"""The separate steps `generate` and `select`."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def test_factuals_that_share_fixed_values_share_a_pool(explainer):
     assert not differs(own[FIXED], shared[FIXED]).any()
 
 
-def test_more_samples_begin_with_the_fewer(explainer):
+def test_more_samples_extend_fewer_samples(explainer):
     few = explainer.generate(DENIED.iloc[:3], n_samples=20)
     many = explainer.generate(DENIED.iloc[:3], n_samples=60)
     assert_frame_equal(many.loc[few.index], few)
 
 
-def test_independent_rows_do_not_depend_on_neighbours(explainer):
+def test_independent_rows_do_not_depend_on_the_batch(explainer):
     together = explainer.generate(DENIED.iloc[:5], n_samples=30, independent=True)
     alone = explainer.generate(DENIED.iloc[[3]], n_samples=30, independent=True)
     assert_frame_equal(together.loc[[DENIED.index[3]]], alone, check_exact=True)
 
 
-def test_select_takes_candidates_from_anywhere(explainer):
+def test_select_accepts_external_candidates(explainer):
     """Rows of the training table as candidates: the plain answer is found by hand."""
     factual = DENIED.iloc[[0]]
     alike = TABLE[(TABLE[FIXED] == factual[FIXED].iloc[0]).all(axis=1)]
@@ -89,7 +89,7 @@ def test_select_reports_factuals_without_candidates(explainer):
         (lambda c: c.to_numpy(), "candidates is a ndarray; give a DataFrame"),
     ],
 )
-def test_select_refuses_strange_candidates(explainer, change, message):
+def test_select_rejects_invalid_candidates(explainer, change, message):
     candidates = explainer.generate(DENIED.iloc[:2], n_samples=5)
     with pytest.raises(InputError, match=message):
         explainer.select(change(candidates), DENIED.iloc[:2])
@@ -106,7 +106,7 @@ def test_conditioning_on_the_decision_makes_more_draws_valid(explainer):
 
 
 @pytest.mark.slow
-def test_fewer_rows_are_asked_than_drawn(explainer):
+def test_fewer_rows_are_queried_than_drawn(explainer):
     lazy = explainer.explain(DENIED, n_samples=1000)
     candidates = explainer.generate(DENIED, n_samples=1000)
     exhaustive = explainer.select(candidates, DENIED, exhaustive=True)

@@ -1,4 +1,4 @@
-"""Another generator in the chain's place: a bootstrap of whole rows, which knows nothing of chains."""
+"""Another generator in place of the chain: a bootstrap of whole rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def bootstrapped():
     return fitted(random_state=None, generator=RowBootstrap(FIXED))
 
 
-def test_generate_takes_training_rows_with_the_fixed_values_and_the_decision(bootstrapped):
+def test_generate_returns_training_rows_with_fixed_values_and_decision(bootstrapped):
     rows = bootstrapped.generate(DENIED.iloc[:8], n_samples=40, constraints=[mcce.allow("*", missing=True)])
     wanted = TABLE[score(TABLE) >= 0.5]
     for id, pool in rows.groupby(level="id"):
@@ -32,7 +32,7 @@ def test_generate_takes_training_rows_with_the_fixed_values_and_the_decision(boo
         assert len(drawn) > len(known) / 2
 
 
-def test_explain_finds_the_nearest_wanted_row_by_brute_force(bootstrapped):
+def test_explain_finds_the_nearest_accepted_row_by_brute_force(bootstrapped):
     """With many draws every donor is a candidate: the answer is the nearest training row with the fixed values."""
     factuals = DENIED.iloc[:6]
     found = bootstrapped.explain(factuals, n_samples=2000, constraints=[mcce.allow("*", missing=True)])
@@ -47,7 +47,7 @@ def test_explain_finds_the_nearest_wanted_row_by_brute_force(bootstrapped):
     assert found.run.settings["random_state"] == 1
 
 
-def test_the_same_answer_whatever_stands_beside_a_factual(bootstrapped):
+def test_answer_does_not_depend_on_the_batch(bootstrapped):
     together = bootstrapped.explain(DENIED, n_samples=60)
     alone = bootstrapped.explain(DENIED.iloc[[7]], n_samples=60)
     assert_frame_equal(together.frame.loc[[DENIED.index[7]]], alone.frame)
@@ -65,7 +65,7 @@ def test_sparse(bootstrapped):
     assert "log_density" in found.measures
 
 
-def test_select_is_the_second_half_of_explain(bootstrapped):
+def test_generate_then_select_equals_explain(bootstrapped):
     candidates = bootstrapped.generate(DENIED.iloc[:10], n_samples=100)
     chosen = bootstrapped.select(candidates, DENIED.iloc[:10], n_counterfactuals=2)
     found = bootstrapped.explain(DENIED.iloc[:10], n_samples=100, n_counterfactuals=2)
@@ -74,31 +74,31 @@ def test_select_is_the_second_half_of_explain(bootstrapped):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_trees")
-def test_a_generator_without_a_chain_is_diagnosed(bootstrapped):
+def test_generator_without_a_chain_is_diagnosed(bootstrapped):
     d = bootstrapped.diagnose(TABLE, n_samples=50, max_factuals=10)
-    # among training rows a bootstrap of them is no different from them
+    # a bootstrap of training rows cannot be distinguished from them
     assert d.marginals["distance"].max() < 0.15
     assert d.evaluation.summary.loc["success", "mean"] == 1.0
 
 
-def test_there_is_no_chain_but_a_generator(bootstrapped):
+def test_explainer_has_a_generator_but_no_chain(bootstrapped):
     assert isinstance(bootstrapped.generator_, RowBootstrap)
     with pytest.raises(InputError, match="tests the conditionals of a chain; a RowBootstrap has no conditionals"):
         bootstrapped.generator_.criticise(TABLE)
 
 
-def test_the_given_generator_is_left_unfitted():
+def test_given_generator_stays_unfitted():
     mine = RowBootstrap(FIXED)
     fitted(random_state=None, generator=mine)
     assert vars(mine) == {"fixed": FIXED, "seed": 1}
 
 
-def test_a_saved_explainer_draws_the_same_rows(bootstrapped):
+def test_saved_explainer_draws_the_same_rows(bootstrapped):
     again = pickle.loads(pickle.dumps(bootstrapped))
     assert_same(again.explain(DENIED, n_samples=50), bootstrapped.explain(DENIED, n_samples=50))
 
 
-def test_reasons_come_from_what_the_generator_was_given():
+def test_reasons_use_the_training_data_of_the_generator():
     X = pd.DataFrame({"group": list("aab") * 20, "x": np.arange(60.0)})
     explainer = MCCE(
         lambda t: ((t["group"] == "a") & (t["x"] > 30)).to_numpy(dtype=float),
@@ -110,7 +110,7 @@ def test_reasons_come_from_what_the_generator_was_given():
 
 
 @pytest.mark.slow
-def test_a_given_chain_is_the_chain():
+def test_given_chain_is_used_as_generator():
     chain = ChainModel(fixed=FIXED[::-1], visit_sequence="correlation", sampler="marginal", random_state=3)
     given = fitted(random_state=None, generator=chain)
     made = fitted(random_state=3, visit_sequence="correlation", sampler="marginal")
@@ -139,14 +139,14 @@ def test_a_given_chain_is_the_chain():
         ({"generator": "chains"}, "there is no generator 'chains'; did you mean 'chain'"),
     ],
 )
-def test_wrong_use(settings, message):
+def test_invalid_use_raises(settings, message):
     explainer = MCCE(score, **({"fixed": FIXED, "generator": RowBootstrap(FIXED)} | settings))
     with pytest.raises(InputError, match=message):
         explainer.fit(TABLE)
     assert not hasattr(explainer, "generator_")
 
 
-def test_a_generator_that_conditions_otherwise_is_refused():
+def test_generator_with_other_conditioning_raises():
     class Unconditional(RowBootstrap):
         def fit(self, X, decision=None, *, progress=None):
             return super().fit(X, None, progress=progress)

@@ -52,7 +52,7 @@ def test_results_name_the_graph_and_count_its_edges(explainer, people):
 
 
 @pytest.mark.slow
-def test_a_saved_explainer_has_the_outcome(people, tmp_path):
+def test_saved_explainer_keeps_the_outcome(people, tmp_path):
     graph = mcce.Graph.from_text(GRAPH + "; savings -> default", outcome="default")
     explainer = MCCE(score, fixed=["age"], graph=graph, random_state=1).fit(people, relations=())
     assert explainer.generator_.visit_sequence_ == ["education", "salary", "savings", "pets"]
@@ -60,7 +60,7 @@ def test_a_saved_explainer_has_the_outcome(people, tmp_path):
     assert MCCE.load(tmp_path / "explainer.mcce", model=score).generator_.graph_ == graph
 
 
-def test_a_saved_explainer_has_the_graph(explainer, people, tmp_path):
+def test_saved_explainer_keeps_the_graph(explainer, people, tmp_path):
     explainer.save(tmp_path / "explainer.mcce")
     again = MCCE.load(tmp_path / "explainer.mcce", model=score)
     assert again.graph == again.generator_.graph_ == explainer.generator_.graph_
@@ -80,7 +80,7 @@ def test_batches_give_the_same_rows(explainer, people, tmp_path):
     assert done.totals["explained"] == len(alone)
 
 
-def test_the_graph_is_checked(explainer, people):
+def test_invalid_graphs_raise(explainer, people):
     assert explainer.check_graph(people).rejected == []
     wrong = MCCE(score, fixed=["age"], graph="age -> education; age -> salary", random_state=1).fit(
         people, relations=()
@@ -88,7 +88,7 @@ def test_the_graph_is_checked(explainer, people):
     assert wrong.check_graph(people).rejected == [("education", "salary")]  # in the order of the columns
 
 
-def test_a_derived_column_cannot_stand_in_the_graph(people):
+def test_derived_column_in_the_graph_raises(people):
     rows = people.assign(total=people["salary"] + people["pets"])
     wrong = MCCE(score, graph="salary -> total", derived={"total": "salary + pets"}, random_state=1)
     with pytest.raises(InputError, match="graph names 'total', which is derived from other columns and not drawn"):
@@ -98,8 +98,8 @@ def test_a_derived_column_cannot_stand_in_the_graph(people):
     assert (found.frame["total"] == found.frame["salary"] + found.frame["pets"]).all()
 
 
-def test_relations_hold_beside_a_graph(people):
-    """The graph draws both independently; counterfactuals keep what is given as a relation."""
+def test_relations_hold_with_a_graph(people):
+    """The graph draws both independently; counterfactuals satisfy the given relation."""
     rows = people.assign(highest=people["salary"] + people["pets"] % 3)
     explained = MCCE(score, graph="salary; highest -> savings", random_state=1).fit(
         rows, relations=["salary <= highest"]
@@ -108,7 +108,7 @@ def test_relations_hold_beside_a_graph(people):
     assert (found.frame["salary"] <= found.frame["highest"]).all()
 
 
-def test_a_graph_beside_a_generator_is_refused(people):
+def test_graph_with_a_generator_raises(people):
     with pytest.raises(InputError, match="graph is 'age -> salary', a setting of the chain, but generator="):
         MCCE(score, generator="mixture", graph="age -> salary").fit(people)
 
@@ -119,7 +119,7 @@ def test_sensitivity_keeps_the_graph(explainer, people):
 
 
 @pytest.mark.slow
-def test_the_command_line_takes_a_file(people, tmp_path, capsys):
+def test_command_line_accepts_a_graph_file(people, tmp_path, capsys):
     from mcce.cli import main
 
     people.assign(good=people["savings"] > 5).to_csv(tmp_path / "train.csv", index=False)
@@ -138,5 +138,5 @@ def test_the_command_line_takes_a_file(people, tmp_path, capsys):
     assert "--graph names 'agee', which is not a column of the table; did you mean 'age'?" in capsys.readouterr().err
 
 
-def test_a_graph_is_an_option_of_the_constructor_only():
+def test_graph_is_only_an_option_of_the_constructor():
     assert mcce.MCCE(score, graph=GRAPH).get_params()["graph"] == GRAPH

@@ -1,4 +1,4 @@
-"""Bad input is refused before anything is done."""
+"""Invalid input raises before any work is done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.explainer.problem import DENIED, SMALL, TABLE, fitted, score
 
 @pytest.mark.parametrize("value", [0, -3, 1.5, "many", None, True])
 @pytest.mark.parametrize("parameter", ["n_samples", "n_counterfactuals"])
-def test_counts_must_be_whole_and_positive(explainer, parameter, value):
+def test_counts_must_be_positive_integers(explainer, parameter, value):
     message = re.escape(f"{parameter} is {value!r}; it must be a whole number of at least 1")
     with pytest.raises(InputError, match=message):
         explainer.explain(DENIED, **{parameter: value})
@@ -23,7 +23,7 @@ def test_counts_must_be_whole_and_positive(explainer, parameter, value):
 
 @pytest.mark.parametrize(("value", "got"), [(10**12, "1000000000000"), (10**400, "a whole number of about 401 digits")])
 @pytest.mark.parametrize("call", ["explain", "generate"])
-def test_no_more_draws_than_memory_holds(explainer, call, value, got):
+def test_draws_exceeding_memory_raise(explainer, call, value, got):
     message = rf"^n_samples is {got}.*; it must be a whole number of at least 1 and at most 10000000"
     with pytest.raises(InputError, match=message):
         getattr(explainer, call)(DENIED, n_samples=value)
@@ -47,12 +47,12 @@ def test_no_more_draws_than_memory_holds(explainer, call, value, got):
         ),
     ],
 )
-def test_numbers_that_no_float_holds(explainer, settings, message):
+def test_numbers_outside_float_range_raise(explainer, settings, message):
     with pytest.raises(InputError, match=message):
         explainer.explain(DENIED, **settings)
 
 
-def test_a_redraw_that_no_integer_of_the_machine_holds(explainer):
+def test_redraw_outside_integer_range_raises(explainer):
     with pytest.raises(InputError, match="redraw is a whole number of about 5001 digits"):
         explainer.explain(DENIED.iloc[:2], n_samples=5).redrawn(10**5000)
 
@@ -84,7 +84,7 @@ def test_not_fitted(call):
         ({"decision": (1, 0)}, "low > high; swap the ends"),
     ],
 )
-def test_settings_are_checked(settings, message):
+def test_invalid_settings_raise(settings, message):
     with pytest.raises(InputError, match=message):
         fitted(**settings)
 
@@ -97,7 +97,7 @@ def test_settings_are_checked(settings, message):
         (pd.concat([TABLE, TABLE], axis=1), "X has the column label.* more than once"),
     ],
 )
-def test_training_tables_are_checked(X, message):
+def test_invalid_training_tables_raise(X, message):
     with pytest.raises(InputError, match=message):
         MCCE(lambda f: np.ones(len(f))).fit(X)
 
@@ -116,13 +116,13 @@ def test_training_tables_are_checked(X, message):
         (lambda X: X.to_dict(), "X is a dict"),
     ],
 )
-def test_factuals_are_checked(explainer, change, message):
+def test_invalid_factuals_raise(explainer, change, message):
     with pytest.raises(InputError, match=message):
         explainer.explain(change(DENIED.iloc[:2]))
 
 
-def test_kinds_are_known_from_the_start():
-    """Integers beyond 2**53 are levels if the user says so."""
+def test_column_kinds_are_available_before_fitting():
+    """Integers beyond 2**53 are levels if the user declares them as such."""
     X = SMALL.assign(account=2**60 + np.arange(80) % 3)
     found = (
         MCCE(lambda f: f["x"].to_numpy(), decision=(40, 99), kinds={"account": "categorical"}, random_state=1)

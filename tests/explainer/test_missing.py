@@ -1,4 +1,4 @@
-"""Missing is not advice: a known value does not become missing unless that is allowed."""
+"""A known value does not become missing unless this is allowed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOLED = [name for name in TABLE if TABLE[name].isna().any() and name not in FIXE
 
 
 def withheld(found):
-    """The features that are missing in some counterfactual and known of its factual."""
+    """Return the features that are missing in some counterfactual and known in its factual."""
     own = DENIED.loc[found.frame.index.get_level_values("id")]
     gone = found.frame.isna().to_numpy() & own.notna().to_numpy()
     return set(TABLE.columns[gone.any(axis=0)])
@@ -30,7 +30,7 @@ def withheld(found):
         *nightly_rows((True, {"diverse": True}), (False, {"independent": True}), (True, {"independent": True})),
     ],
 )
-def test_nothing_known_is_withheld(explainer, sparse, how):
+def test_known_values_never_become_missing(explainer, sparse, how):
     assert len(HOLED) > 2
     settings = {"n_samples": 60, "n_counterfactuals": 4, "sparse": sparse, **how}
     found = explainer.explain(DENIED, **settings)
@@ -42,7 +42,7 @@ def test_nothing_known_is_withheld(explainer, sparse, how):
         assert withheld(explainer.explain(DENIED, constraints=[mcce.allow("*", missing=True)], **settings))
 
 
-def test_single_features_may(explainer):
+def test_single_features_may_become_missing_if_allowed(explainer):
     one = HOLED[0]
     may = [mcce.allow(one, missing=True)]
     found = explainer.explain(DENIED, n_samples=60, n_counterfactuals=6, constraints=may)
@@ -54,8 +54,8 @@ def test_single_features_may(explainer):
     }
 
 
-def test_where_hardly_anything_known_can_be_drawn_the_own_value_stays():
-    """Nearly everybody with the decision withholds the column: draws would be missing, or die."""
+def test_factual_value_is_kept_if_hardly_any_known_value_can_be_drawn():
+    """The column is missing in nearly all accepted rows: draws would be missing or rejected."""
     X = pd.DataFrame({"x": np.arange(200) / 2, "told": 5.0})
     X.loc[X["x"] >= 50, "told"] = float("nan")
     explainer = mcce.MCCE(None, decision=lambda rows: rows["x"] >= 50, random_state=1).fit(X)
@@ -72,8 +72,8 @@ def test_where_hardly_anything_known_can_be_drawn_the_own_value_stays():
 
 @pytest.mark.parametrize("said", [[], [mcce.allow("told", direction="increase", step=5.0)]])
 @pytest.mark.parametrize("sparse", [False, *nightly(True)])
-def test_everybody_keeps_an_own_value_whoever_is_explained_beside(sparse, said):
-    """The values of the first of those who share a pool stood in the draws of all."""
+def test_kept_values_do_not_depend_on_the_batch(sparse, said):
+    """The values of the first factual of a pool were once used in the draws of all."""
     X = pd.DataFrame({"x": np.arange(200) / 2, "told": 3.0 + np.arange(200) % 7})
     X.loc[X["x"] >= 48, "told"] = float("nan")
     explainer = mcce.MCCE(None, decision=lambda rows: rows["x"] >= 50, random_state=1).fit(X)
@@ -86,23 +86,23 @@ def test_everybody_keeps_an_own_value_whoever_is_explained_beside(sparse, said):
         assert_frame_equal(again, found.frame.loc[again.index.get_level_values("id")], check_exact=True)
 
 
-def test_the_published_steps_say_the_same_one_by_one(explainer):
+def test_separate_steps_equal_explain(explainer):
     candidates = explainer.generate(DENIED, n_samples=40)
     found = explainer.explain(DENIED, n_samples=40)
     alone = explainer.select(candidates, DENIED)
-    both = found.frame.index.intersection(alone.frame.index)  # who finds nothing has further draws of his own
+    both = found.frame.index.intersection(alone.frame.index)  # factuals without an answer get individual draws
     assert len(both) == len(alone.frame)
     assert_frame_equal(found.frame.loc[both], alone.frame)
 
 
-def test_names_are_checked(explainer):
+def test_invalid_names_raise(explainer):
     with pytest.raises(mcce.InputError, match="debts"):
         explainer.explain(DENIED, constraints=[mcce.allow("debts", missing=True)])
     with pytest.raises(mcce.InputError, match="stands for all features, for which only missing can be given"):
         explainer.explain(DENIED, constraints=[mcce.allow("*", low=0)])
 
 
-def test_a_table_without_missing_values_is_drawn_from_as_ever():
+def test_table_without_missing_values_gives_unchanged_draws():
     X = TABLE.dropna()
     explainer = mcce.MCCE(None, decision=lambda rows: rows["income"] > 35, fixed=FIXED, random_state=1).fit(X)
     people = X[X["income"] <= 35].iloc[:10]
@@ -115,7 +115,7 @@ def test_a_table_without_missing_values_is_drawn_from_as_ever():
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_a_column_without_any_level_stays_missing(sparse):
+def test_column_without_levels_stays_missing(sparse):
     X = pd.DataFrame({"x": range(60), "empty": pd.Categorical([None] * 60)})
     explainer = mcce.MCCE(None, decision=lambda rows: rows["x"] >= 30, random_state=1).fit(X)
     found = explainer.explain(X.iloc[:5], n_samples=20, sparse=sparse)

@@ -1,4 +1,4 @@
-"""Decisions of all sorts, and models that misbehave."""
+"""All kinds of decisions, and models with invalid or random answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_intervals(decision, is_wanted):
     assert is_wanted(score(found.frame)).all()
 
 
-def test_a_half_open_interval_leaves_its_end_out():
+def test_half_open_interval_excludes_its_end():
     def steps(frame):
         return frame["y"].to_numpy()
 
@@ -71,12 +71,12 @@ def test_labels_and_predicates():
         (lambda f: ["yes"] * len(f), "returned 'yes', which is no number"),
     ],
 )
-def test_useless_answers_are_errors(model, message):
+def test_invalid_model_answers_raise(model, message):
     with pytest.raises(ModelError, match=message):
         fitted(model)
 
 
-def test_a_model_that_fails_on_candidates_only():
+def test_model_that_fails_only_on_candidates():
     def brittle(frame):
         result = score(frame)
         if len(frame) < 300 and not set(frame["income"]) <= {*DENIED["income"], *spots["income"]}:
@@ -91,7 +91,7 @@ def test_a_model_that_fails_on_candidates_only():
 AGAIN = r"differently when 16 of 16 training rows were asked again \(those at positions 0, 19, 39, 59, 79 and 11 more"
 
 
-def test_rows_that_are_asked_again_are_named_by_their_place():
+def test_requeried_rows_are_named_by_position():
     def forgetful(frame):
         return np.where((frame["age"] == TABLE["age"].iloc[19]) & asked, np.nan, score(frame))
 
@@ -103,7 +103,7 @@ def test_rows_that_are_asked_again_are_named_by_their_place():
 
 
 @pytest.mark.slow
-def test_a_random_model_is_told():
+def test_random_model_is_reported():
     rng = np.random.default_rng(1)
     explainer = fitted(lambda f: np.clip(score(f) + rng.normal(0, 0.01, len(f)), 0, 1))
     with pytest.warns(MCCEWarning, match=AGAIN) as caught:
@@ -115,7 +115,7 @@ def test_a_random_model_is_told():
         explainer.explain(DENIED.iloc[:2], n_samples=10)
 
 
-def test_a_model_that_depends_on_the_other_rows_is_told():
+def test_batch_dependent_model_is_reported():
     explainer = fitted(lambda f: np.clip(score(f) - score(f).mean() + 0.4, 0, 1))
     with pytest.warns(MCCEWarning, match="it depends on the other rows of the table"):
         explainer.explain(DENIED.iloc[:2], n_samples=10)
@@ -138,14 +138,14 @@ def careless(frame):
 
 
 @pytest.mark.slow
-def test_a_model_may_change_the_frame_it_is_given(found):
+def test_model_may_modify_its_input_frame(found):
     before = TABLE.copy(deep=True)
     other = fitted(careless).explain(DENIED, n_samples=200, n_counterfactuals=3)
     assert_same(found, other)
     assert_frame_equal(TABLE, before)
 
 
-def test_a_model_may_change_the_array_it_is_given():
+def test_model_may_modify_its_input_array():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(100, 3))
     before = X.copy()

@@ -37,7 +37,7 @@ def test_result_is_indexed_by_id_and_rank(found):
     assert not set(ids) & set(found.unexplained.index)
 
 
-def test_every_row_is_valid_when_the_model_is_asked_again(found):
+def test_every_row_is_valid_when_the_model_is_queried_again(found):
     again = score(found.frame)
     assert ((again >= 0.5) & (again <= 1)).all()
     assert (again == found.measures["prediction"]).all()
@@ -52,19 +52,19 @@ def test_counterfactuals_of_a_factual_are_distinct_and_sorted(found):
         assert pairs == sorted(pairs)
 
 
-def test_measures_are_those_of_the_rows_returned(found):
+def test_measures_match_the_returned_rows(found):
     beside = DENIED.loc[found.frame.index.get_level_values("id")]
     assert (differs(found.frame, beside).sum(axis=1) == found.measures["L0"]).all()
     np.testing.assert_allclose(gower_distance(found.frame, beside, training=TABLE), found.measures["gower"])
     np.testing.assert_allclose(found.measures["gower_sum"], found.measures["gower"] * TABLE.shape[1])
 
 
-def test_values_are_values_of_the_training_table(found):
+def test_values_occur_in_the_training_table(found):
     for name in TABLE:
         assert set(found.frame[name].dropna()) <= set(TABLE[name].dropna())
 
 
-def test_settings_and_timings_are_told(found):
+def test_settings_and_timings_are_reported(found):
     assert set(found.run.timings) == {"fit", "generate", "select"}
     assert found.run.settings["n_samples"] == 200
     assert found.run.settings["random_state"] == 1
@@ -74,12 +74,12 @@ def test_settings_and_timings_are_told(found):
     assert found.ranges["since"] == (TABLE["since"].min(), TABLE["since"].max())
 
 
-def test_repr_says_what_was_asked_for(explainer):
+def test_repr_states_the_request(explainer):
     assert repr(explainer) == "MCCE(function, decision=(0.5, 1.0), fixed=['age', 'sex'], sampler='cart')"
     assert "score of class 1 at least 0 and below 1" in repr(MCCE(score, decision=Interval(0, 1, closed="left", of=1)))
 
 
-def test_the_training_table_is_not_changed():
+def test_training_table_is_not_modified():
     before = TABLE.copy(deep=True)
     fitted().explain(DENIED, n_samples=20)
     assert_frame_equal(TABLE, before)
@@ -105,7 +105,7 @@ def test_fixed_features_never_change(fixed, seed):
 
 
 @pytest.mark.parametrize("condition_on_decision", [True, False])
-def test_independent_factuals_that_look_like_their_own_fixed_values(condition_on_decision):
+def test_independent_factuals_with_equal_fixed_values(condition_on_decision):
     # the fixed values and the decision, (a, c, 1), are the same numbers as the row (a, b, c) wherever b = c = 1
     table = pd.DataFrame(np.array([*itertools.product([False, True], repeat=3)] * 20), columns=["a", "b", "c"])
     settings = {"fixed": ["a", "c"], "condition_on_decision": condition_on_decision}
@@ -119,7 +119,7 @@ def test_independent_factuals_that_look_like_their_own_fixed_values(condition_on
     assert found.run.settings["pools"] == 4
 
 
-def test_without_fixed_features_there_is_one_pool(explainer):
+def test_one_pool_without_fixed_features(explainer):
     free = fitted(fixed=[])
     found = free.explain(DENIED, n_samples=100)
     assert found.run.settings["pools"] == 1

@@ -1,4 +1,4 @@
-"""One seed, one answer: for any threads, blocks, order and batches of factuals, lazy or exhaustive."""
+"""The same seed gives the same result for any threads, blocks, order and batches, lazy or exhaustive."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_threads_do_not_matter(found, n_jobs, monkeypatch):
         ),
     ],
 )
-def test_block_sizes_do_not_matter(found, module, name, value, monkeypatch):
+def test_block_size_does_not_matter(found, module, name, value, monkeypatch):
     monkeypatch.setattr(module, name, value)
     other = fitted().explain(DENIED, n_samples=200, n_counterfactuals=3)
     assert_same(found, other)
@@ -78,25 +78,25 @@ def test_order_and_batches_of_factuals_do_not_matter(explainer, independent):
             assert len(table) == len(expected)
 
 
-def test_columns_of_the_factuals_in_any_order(found, explainer):
+def test_column_order_of_factuals_does_not_matter(found, explainer):
     other = explainer.explain(DENIED[DENIED.columns[::-1]], n_samples=200, n_counterfactuals=3)
     assert_same(found, other)
 
 
-def test_another_seed_gives_other_rows(found):
+def test_different_seed_gives_different_rows(found):
     other = fitted(random_state=2).explain(DENIED, n_samples=200, n_counterfactuals=3)
     assert not found.frame.equals(other.frame)
 
 
 @pytest.mark.slow
-def test_without_a_seed_a_fresh_one_is_told():
+def test_missing_seed_is_drawn_and_reported():
     one, two = (fitted(random_state=None).explain(DENIED, n_samples=50) for _ in range(2))
     assert one.run.settings["random_state"] != two.run.settings["random_state"]
     again = fitted(random_state=one.run.settings["random_state"]).explain(DENIED, n_samples=50)
     assert_same(one, again)
 
 
-def test_numpys_global_state_is_neither_read_nor_written(found):
+def test_numpy_global_state_is_neither_read_nor_written(found):
     np.random.seed(123)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     other = fitted().explain(DENIED, n_samples=200, n_counterfactuals=3)
@@ -107,7 +107,7 @@ def test_numpys_global_state_is_neither_read_nor_written(found):
 @pytest.mark.slow
 @pytest.mark.parametrize("independent", [False, True])
 @pytest.mark.parametrize("exhaustive", [True, *nightly(False)])
-def test_explain_is_generate_then_select(explainer, independent, exhaustive):
+def test_explain_equals_generate_then_select(explainer, independent, exhaustive):
     both = explainer.explain(TABLE.iloc[:60], n_samples=80, n_counterfactuals=3, independent=independent)
     candidates = explainer.generate(TABLE.iloc[:60], n_samples=80, independent=independent)
     steps = explainer.select(candidates, TABLE.iloc[:60], n_counterfactuals=3, exhaustive=exhaustive)

@@ -1,4 +1,4 @@
-"""The signatures of the explainer: few keywords, and constraints where candidates are given."""
+"""Signatures of the explainer: few keywords, and constraints for given candidates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import mcce
 from tests.explainer.problem import DENIED
 
 
-def test_few_keywords():
+def test_signatures_have_few_keywords():
     counts = {}
     for call in (mcce.MCCE, mcce.MCCE.explain):
         kinds = [parameter.kind for parameter in inspect.signature(call).parameters.values()]

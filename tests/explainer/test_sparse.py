@@ -1,4 +1,4 @@
-"""Sparse counterfactuals, end to end: few changes, valid, plausible, the same for any threads, batches and order."""
+"""Sparse counterfactuals end to end: few changes, valid, plausible, and independent of threads and batches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def explainer_of(name):
 
 
 def wanted(name, frame):
-    """Ask the model again."""
+    """Query the model again."""
     model, decision = MODELS[name]
     if model is None:
         return decision(frame)
@@ -46,7 +46,7 @@ def factuals_of(found):
 
 
 def withholds(rows, factuals):
-    """Whether something known is missing in each row."""
+    """Return whether a known value is missing in each row."""
     return (rows.isna().to_numpy() & factuals.notna().to_numpy()).any(axis=1)
 
 
@@ -138,7 +138,7 @@ def test_rows_are_valid_distinct_sorted_and_within_bounds(
 @pytest.mark.parametrize("name", ["score", *nightly("rare", "label")])
 @pytest.mark.parametrize("independent", [False, *nightly(True)])
 def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, independent):
-    """The plain method chooses among the draws that withhold nothing: to withhold is no advice."""
+    """The plain method chooses among draws that keep known values known."""
     explainer = explainer_of(name)
     for n_samples, k in ((5, 1), (60, 4)):
         draws = explainer.generate(DENIED, n_samples=n_samples, independent=independent)
@@ -161,7 +161,7 @@ def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, inde
 
 
 @pytest.mark.slow
-def test_rows_below_the_floor_come_back_only_where_nothing_reaches_it():
+def test_rows_below_the_floor_are_returned_only_if_none_reaches_it():
     explainer, floor = explainer_of("rare"), 0.97
     found = explainer.explain(DENIED, n_samples=15, sparse=True, floor=floor)
     below = found.measures["plausibility"].lt(floor).groupby(level="id").any()
@@ -229,14 +229,14 @@ def test_levels_and_counts_reach_the_floor_where_a_candidate_does(floor, n_sampl
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["rare", *nightly("label")])
-def test_nobody_whom_the_plain_method_explains_is_left_unexplained(name):
+def test_factuals_explained_by_the_plain_method_are_explained(name):
     plain = explainer_of(name).explain(DENIED, n_samples=15)
     found = explainer_of(name).explain(DENIED, n_samples=15, sparse=True, floor=0.99)
     assert set(found.unexplained.index) <= set(plain.unexplained.index)
 
 
 @pytest.mark.slow
-def test_without_counterfactuals_the_tables_have_the_same_columns(found):
+def test_tables_without_counterfactuals_have_the_same_columns(found):
     nothing = explainer_of("score").explain(FEW, n_samples=5, sparse=True, max_gower=0)
     assert len(nothing.frame) == 0
     assert nothing.measures.columns.tolist() == found.measures.columns.tolist()
@@ -283,7 +283,7 @@ def test_order_and_batches_of_factuals_do_not_matter(independent):
 
 
 @pytest.mark.slow
-def test_a_second_explain_and_another_seed(found):
+def test_repeated_explain_is_equal_and_another_seed_differs(found):
     again = explainer_of("score").explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
     assert_same(found, again)
     # another seed has other draws; the score of plausibility has no chance in it
@@ -317,7 +317,7 @@ def far_from_home(candidates, factual):
         ),
     ],
 )
-def test_rows_are_ordered_by_the_measures_asked_for(measures, columns):
+def test_rows_are_ordered_by_the_requested_measures(measures, columns):
     explainer = explainer_of("score")
     found = explainer.explain(FEW, n_samples=40, n_counterfactuals=4, sparse=True, measures=measures)
     assert score(found.frame).min() >= 0.5
@@ -328,12 +328,12 @@ def test_rows_are_ordered_by_the_measures_asked_for(measures, columns):
     default = found_by_default().measures.xs(1, level="rank")
     best = found.measures.xs(1, level="rank")
     name, sign = columns[0]
-    if name in default:  # the best by a measure is no worse by it than the best by others
+    if name in default:  # the best row by a measure has at most the value of the best rows by others
         assert (sign * best[name] <= sign * default[name] + 1e-12).all()
 
 
 @pytest.mark.slow
-def test_a_feature_that_costs_much_is_spared():
+def test_feature_with_high_cost_is_avoided():
     explainer = explainer_of("score")
     settings = {"n_samples": 60, "sparse": True, "floor": 0.0}  # a floor may demand what costs much
     free = explainer.explain(DENIED, **settings)
@@ -348,7 +348,7 @@ def test_a_feature_that_costs_much_is_spared():
 # ---------------------------------------------------------------- saving; bad input
 
 
-def test_an_explainer_saved_after_a_sparse_explanation_gives_the_same_rows(found):
+def test_explainer_saved_after_sparse_explain_gives_the_same_rows(found):
     loaded = pickle.loads(pickle.dumps(explainer_of("score")))
     assert_same(found, loaded.explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True))
     with pytest.raises(
@@ -357,14 +357,14 @@ def test_an_explainer_saved_after_a_sparse_explanation_gives_the_same_rows(found
         loaded.explain(FEW, measures="mad")
 
 
-def test_an_explainer_saved_before_says_what_to_do():
+def test_explainer_saved_before_sparse_explain_raises_with_a_fix():
     loaded = pickle.loads(pickle.dumps(fitted()))
     with pytest.raises(InputError, match=r"Fit again, or explain once with sparse=True before saving"):
         loaded.explain(FEW, n_samples=10, sparse=True)
     assert len(loaded.explain(FEW, n_samples=10))
 
 
-def test_a_training_table_that_was_changed_is_refused():
+def test_modified_training_table_raises():
     X = TABLE.copy()
     explainer = fitted(X=X)
     X.iloc[0, 2] = 0.0
@@ -373,7 +373,7 @@ def test_a_training_table_that_was_changed_is_refused():
 
 
 @pytest.mark.slow
-def test_a_new_fit_forgets_what_was_plausible():
+def test_refit_resets_plausibility():
     explainer = fitted()
     explainer.explain(FEW.iloc[:1], n_samples=10, sparse=True)
     one = explainer.plausibility_.calibration.values
@@ -413,13 +413,13 @@ def test_a_new_fit_forgets_what_was_plausible():
         ),
     ],
 )
-def test_bad_options_are_refused(options, message):
+def test_invalid_options_raise(options, message):
     with pytest.raises(InputError, match=message):
         explainer_of("score").explain(FEW.iloc[:2], **({"n_samples": 10, "sparse": True} | options))
 
 
 def long_tailed(**options):
-    """Return a fitted explainer of two numbers of which one has a long tail, and a factual for whom either will do."""
+    """Return a fitted explainer of two numbers, one with a long tail, and a factual for which either suffices."""
     rng = np.random.default_rng(4)
     X = pd.DataFrame({"salary": rng.uniform(20_000, 80_000, 600), "savings": rng.exponential(12_000.0, 600)}).round(-2)
     X.loc[0, "savings"] = 760_000.0
@@ -431,8 +431,8 @@ def tailed_score(rows):
     return np.maximum(rows["salary"] / 50_000, rows["savings"] / 30_000)
 
 
-def test_a_step_into_a_long_tail_is_not_short():
-    """30,000 more savings are a twentieth of the range, 6,000 more salary a tenth; few have such savings."""
+def test_step_into_a_long_tail_has_a_large_distance():
+    """30,000 more savings are a twentieth of the range, 6,000 more salary a tenth; such savings are rare."""
     explainer, factual = long_tailed()
     found = explainer.explain(factual, sparse=True, floor=0.0)
     assert found.frame["savings"].tolist() == [300.0]
@@ -440,7 +440,7 @@ def test_a_step_into_a_long_tail_is_not_short():
     assert nearest.frame["salary"].tolist() == [44_000.0]
 
 
-def test_a_bound_on_gowers_distance_is_one_by_the_range():
+def test_bound_on_gower_distance_uses_the_range():
     explainer, factual = long_tailed(fixed=["salary"])
     found = explainer.explain(factual, sparse=True, floor=0.0)
     farthest = float(found.measures["gower"].iloc[0])

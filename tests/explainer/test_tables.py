@@ -1,4 +1,4 @@
-"""Tables of all sorts: arrays, dates, missing values, any names and index."""
+"""All kinds of tables: arrays, dates, missing values, any names and index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcce import MCCE, InputError
 from tests.explainer.problem import DENIED, MODELS, SMALL, TABLE, boosted, fitted
 
 
-def test_arrays_are_asked_about_as_arrays():
+def test_models_of_arrays_are_queried_with_arrays():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(300, 4)).astype(np.float32)
     model = LogisticRegression().fit(X, (X[:, 0] + X[:, 1] > 0).astype(int))
@@ -37,7 +37,7 @@ def test_arrays_are_asked_about_as_arrays():
     assert (model.predict(found.frame.to_numpy()) == 1).all()
 
 
-def test_frames_are_asked_about_as_frames():
+def test_models_of_frames_are_queried_with_frames():
     X = TABLE[["income", "age"]]
     model = LogisticRegression().fit(X, X["income"] > 30)
     unwanted = X[~model.predict(X)].iloc[:5]
@@ -46,7 +46,7 @@ def test_frames_are_asked_about_as_frames():
     assert model.predict(found.frame).all()
 
 
-def test_dates_and_missing_values_come_back(explainer):
+def test_dates_and_missing_values_round_trip(explainer):
     candidates = explainer.generate(DENIED, n_samples=50)
     assert candidates["since"].dtype == TABLE["since"].dtype
     assert set(candidates["since"]) <= set(TABLE["since"])
@@ -55,7 +55,7 @@ def test_dates_and_missing_values_come_back(explainer):
 
 
 @pytest.mark.slow
-def test_missing_values_reach_a_model_that_takes_them():
+def test_missing_values_are_passed_to_models_that_accept_them():
     model, decision = MODELS["boosted"]
     denied = TABLE[boosted(TABLE) < 0.5]
     denied = denied[denied["debt"].isna() | denied["club"].isna()].iloc[:10]
@@ -91,7 +91,7 @@ def test_any_column_names(names):
     assert found.sentence(denied.index[0])
 
 
-def test_a_column_named_for_the_rest_of_the_samplers():
+def test_column_named_like_the_default_key_of_samplers():
     X = SMALL.rename(columns={"x": "*"})
     found = (
         MCCE(lambda f: f["*"].to_numpy(), decision=(50, 99), fixed=["group"], random_state=1).fit(X).explain(X.iloc[:3])
@@ -110,7 +110,7 @@ def test_a_column_named_for_the_rest_of_the_samplers():
     ],
     ids=["dates", "categories", "named", "missing", "tuples"],
 )
-def test_any_index_names_the_factuals(explainer, index):
+def test_any_unique_index_names_the_factuals(explainer, index):
     factuals = DENIED.iloc[:5].set_axis(index)
     found = explainer.explain(factuals, n_samples=100)
     assert found.frame.index.names == ["id", "rank"]
@@ -120,7 +120,7 @@ def test_any_index_names_the_factuals(explainer, index):
     assert positions.tolist() == plain.frame.index.get_level_values("id").tolist()
 
 
-def test_an_index_that_does_not_name_is_refused(explainer):
+def test_ambiguous_index_raises(explainer):
     with pytest.raises(InputError, match="the index of X holds 7 more than once"):
         explainer.explain(DENIED.iloc[:2].set_axis([7, 7]))
     several = pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])

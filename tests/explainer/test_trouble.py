@@ -1,4 +1,4 @@
-"""Trouble while explaining, plain, sparse or constrained: models, interrupts, threads, processes; all stays usable."""
+"""Failing models, interrupts, threads and processes leave the explainer usable."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def asked(request):
 
 
 class Troubled:
-    """A model that answers rightly until it is in trouble, then as `how` says."""
+    """A model that answers correctly for some queries, then fails as `how` says."""
 
     def __init__(self, how):
         self.how, self.trouble = how, False
@@ -58,7 +58,7 @@ def raise_(error):
         ),
     ],
 )
-def test_a_model_that_fails_later_is_told_and_the_explainer_stays_usable(how, message, asked):
+def test_late_model_failure_is_reported_and_explainer_stays_usable(how, message, asked):
     model = Troubled(how)
     explainer = fitted(model)
     before = explainer.explain(SOME, **asked)
@@ -70,7 +70,7 @@ def test_a_model_that_fails_later_is_told_and_the_explainer_stays_usable(how, me
 
 
 @pytest.mark.slow
-def test_lists_and_infinities_are_answers(asked):
+def test_lists_and_infinities_are_valid_answers(asked):
     wanted = (0.5, np.inf)
     found = fitted(score, wanted).explain(SOME, **asked)
     as_list = fitted(lambda rows: score(rows).tolist(), wanted).explain(SOME, **asked)
@@ -81,7 +81,7 @@ def test_lists_and_infinities_are_answers(asked):
 
 
 @pytest.mark.slow
-def test_an_interrupt_at_any_question_leaves_all_usable(asked):
+def test_interrupt_at_any_query_leaves_explainer_usable(asked):
     def interrupted(rows):
         if next(calls) == at:
             raise KeyboardInterrupt
@@ -107,7 +107,7 @@ def test_an_interrupt_at_any_question_leaves_all_usable(asked):
 
 
 @pytest.mark.slow
-def test_two_threads_on_one_explainer(asked):
+def test_two_threads_can_share_an_explainer(asked):
     explainer = fitted(n_jobs=2)
     parts = [SOME, DENIED.iloc[6:12]]
     alone = [explainer.explain(part, **asked) for part in parts]
@@ -128,7 +128,7 @@ def test_two_threads_on_one_explainer(asked):
 
 
 @pytest.mark.slow
-def test_a_model_is_never_asked_by_two_threads_at_once(asked):
+def test_model_is_never_queried_by_two_threads_at_once(asked):
     inside = threading.Lock()
 
     def unsafe(rows):
@@ -150,7 +150,7 @@ def in_a_process(explainer, asked, sending):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", *nightly("spawn")])
-def test_other_processes_give_the_same(method):
+def test_other_processes_give_the_same_result(method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system cannot {method}")
     asked = {"n_samples": 30, "sparse": True, **MODES["constrained"]}

@@ -1,4 +1,4 @@
-"""Who has no counterfactual, and why."""
+"""Factuals without a counterfactual, and the reasons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcce import MCCE, InputError
 from tests.explainer.problem import DENIED, SMALL, TABLE, fitted, label, score
 
 
-def test_a_factual_with_the_wanted_decision_is_told(explainer):
+def test_factual_with_the_wanted_decision_is_reported(explainer):
     content = TABLE[score(TABLE) > 0.5].iloc[:3]
     both = pd.concat([content, DENIED.iloc[:3]])
     found = explainer.explain(both, n_samples=300)
@@ -34,7 +34,7 @@ def only_a(frame):
     return ((frame["group"] == "a") & (frame["x"] > 3)).to_numpy(dtype=float)
 
 
-def test_why_none_with_these_fixed_values_has_it():
+def test_reason_no_training_row_with_these_fixed_values_is_accepted():
     explainer = MCCE(only_a, fixed=["group"], random_state=1).fit(SMALL)
     reason = why(explainer, SMALL.iloc[[4]], n_samples=50)
     assert reason == (
@@ -47,13 +47,13 @@ def test_why_none_with_these_fixed_values_has_it():
     )
 
 
-def test_why_none_with_fixed_values_never_seen():
+def test_reason_fixed_values_were_never_seen():
     explainer = MCCE(only_a, fixed=["group", "y"], random_state=1).fit(SMALL)
     reason = why(explainer, SMALL.iloc[[4]].assign(y=100.0), n_samples=10)
     assert reason.endswith(", and no training row has its fixed values (group = b, y = 100.0)")
 
 
-def test_why_none_though_training_rows_do():
+def test_reason_no_draw_accepted_although_training_rows_are():
     rare = MCCE(
         lambda f: (f["x"] == 40).to_numpy(dtype=float), fixed=["group"], random_state=1, sampler="marginal"
     ).fit(SMALL)
@@ -64,7 +64,7 @@ def test_why_none_though_training_rows_do():
 
 
 @pytest.mark.parametrize("fixed", [[], ["group"]])
-def test_why_none_without_conditioning(fixed):
+def test_reason_without_conditioning(fixed):
     rare = MCCE(
         lambda f: (f["x"] == 40).to_numpy(dtype=float),
         fixed=fixed,
@@ -74,14 +74,14 @@ def test_why_none_without_conditioning(fixed):
     assert why(rare, SMALL.iloc[[0]], n_samples=2) == "none of the 2 candidates has the wanted decision; draw more"
 
 
-def test_why_none_with_missing_fixed_values():
+def test_reason_with_missing_fixed_values():
     table = SMALL.assign(group=SMALL["group"].where(SMALL["group"] == "a"))
     explainer = MCCE(only_a, fixed=["group"], random_state=1).fit(table)
     reason = why(explainer, table.iloc[[4]], n_samples=10)
     assert ", and no training row with its fixed values (group = " in reason
 
 
-def test_nobody_wanted_in_training_is_an_error():
+def test_no_accepted_training_row_raises():
     low, high = score(TABLE).min(), score(TABLE).max()
     with pytest.raises(InputError, match=r"no training row has the wanted decision, score from 2 to 3") as error:
         fitted(decision=(2, 3))

@@ -1,4 +1,4 @@
-"""A small bank: an explainer, its people, and the messages about them."""
+"""A small bank: an explainer, its customers, and the messages about them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def risk(rows):
 
 
 class Moody:
-    """A model that raises when it is told to."""
+    """A model that raises on request."""
 
     raises = False
 
@@ -30,7 +30,7 @@ class Moody:
 
 
 def people(n: int = 300) -> pd.DataFrame:
-    """Return people whose names would run if they could, one column named so as well, and one of dates."""
+    """Return rows with executable names, one such column name, and a column of dates."""
     X = mcce.datasets.load_loans(n).X.drop(columns=["defaulted_last_year", "housing"])
     since = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(n) * 37 % 1500, unit="D")
     X = X.assign(**{"customer since": since, NASTY: np.array(["it's", 'a "b"', NASTY])[np.arange(n) % 3]})
@@ -43,7 +43,7 @@ def explainer(model=risk, X=None):
 
 
 def ask(session: ExplorerSession, name: str, /, **more):
-    """Return the answer to a message, which JSON has to hold, and which must not be an error."""
+    """Return the answer to a message, which must be valid JSON and not an error."""
     answer = json.loads(json.dumps(session.answer({"ask": name, **more}), allow_nan=False))
     assert "error" not in answer, answer
     return answer

@@ -23,5 +23,5 @@ def session(fitted, table):
 
 @pytest.fixture(scope="session")
 def refused(table):
-    """The place of somebody who is refused."""
+    """The position of a rejected row."""
     return int((bank.risk(table) > 0.5).to_numpy().argmax())

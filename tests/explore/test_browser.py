@@ -1,4 +1,4 @@
-"""The explorer in a real browser: sliders, keys, bookmarks, exports, 2,000 people, and all that goes wrong.
+"""The explorer in a browser: sliders, keys, bookmarks, exports, 2,000 rows, and errors.
 
 One server and one browser for all tests; each opens the page anew.
 """
@@ -34,7 +34,7 @@ TEXT = "document.querySelector('.mcce-explorer').innerText"
 QUIET = "!document.querySelector('[aria-busy]')"
 BUTTON = "[...document.querySelectorAll('{}')].find(each => each.textContent.startsWith('{}'))"
 
-# pairs of colours by the formula of WCAG 2.1, for every element with text of its own: those below 4.5
+# contrast by the formula of WCAG 2.1 for every element with text: those below 4.5
 FAINT = """
 (() => {
   const parse = (text) => text.match(/[\\d.]+/g).map(Number);
@@ -69,7 +69,7 @@ UNNAMED = """
     ...ids.filter((id, k) => ids.indexOf(id) !== k)];
 })()
 """
-# what reaches out of the part of the page that it stands in
+# elements that overflow their container
 OUTSIDE = """
 [...document.querySelectorAll(".side, .settings, .results, .card")].flatMap((part) => {
   const edge = part.getBoundingClientRect().right + 0.5;
@@ -82,7 +82,7 @@ SIDEWAYS = "document.documentElement.scrollWidth > innerWidth"
 
 @contextmanager
 def running(session):
-    """Yield the address of a session that is served."""
+    """Yield the address of a served session."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
@@ -98,7 +98,7 @@ def running(session):
 
 @pytest.fixture(scope="module")
 def served():
-    """The address of a page with 2,000 people, and its model."""
+    """The address of a page with 2,000 rows, and its model."""
     model, X = bank.Moody(), bank.people(2000)
     session = ExplorerSession(bank.explainer(model, X.head(400)), X)
     assert session.answer({"ask": "plans", "person": 1})["plans"]  # what is learned once
@@ -107,7 +107,7 @@ def served():
 
 
 def opened(browser, address, width=1400, scheme="light", person=1):
-    """Open the page and choose the first refused person."""
+    """Open the page and select the first rejected row."""
     browser.open(address, width, scheme=scheme)
     browser.wait("document.querySelectorAll('.people button').length === 50")
     browser.ask(f"document.querySelectorAll('.people button')[{person}].click()")
@@ -126,7 +126,7 @@ def place_of(browser, script):
     return box
 
 
-def test_a_slider_is_dragged_and_the_plans_follow(browser, served):
+def test_dragged_slider_updates_the_plans(browser, served):
     opened(browser, served[0])
     salary = column("salary")
     browser.ask(f"document.querySelector('[data-limits=\"{salary}\"]').click()")
@@ -154,7 +154,7 @@ def test_a_slider_is_dragged_and_the_plans_follow(browser, served):
     assert shown == [plan["changes"][0]["to"] for plan in answer["plans"]]
 
 
-def test_a_value_is_typed_and_judged(browser, served):
+def test_typed_value_is_judged(browser, served):
     opened(browser, served[0])
     savings = column("savings")
     browser.ask(f"document.querySelector('[data-hand=\"{savings}\"]').select()")
@@ -187,7 +187,7 @@ def test_plans_are_bookmarked_and_compared(browser, served):
     assert browser.ask("document.querySelectorAll('.bookmarks thead th').length") == 2
 
 
-def test_what_is_exported_is_what_is_shown(browser, served):
+def test_export_equals_the_display(browser, served):
     opened(browser, served[0])
     browser.ask("window.kept = []; URL.createObjectURL = (blob) => { kept.push(blob); return '#'; }")
     browser.ask(f"{BUTTON.format('.card button', 'Export')}.click()")
@@ -212,7 +212,7 @@ def test_what_is_exported_is_what_is_shown(browser, served):
     assert not browser.ask("document.querySelector('dialog').open")
 
 
-def test_two_thousand_people_are_paged_and_searched(browser, served):
+def test_two_thousand_rows_are_paged_and_searched(browser, served):
     browser.open(served[0], 1400)
     browser.wait("document.querySelectorAll('.people button').length === 50")
     browser.ask(
@@ -229,7 +229,7 @@ def test_two_thousand_people_are_paged_and_searched(browser, served):
     assert browser.ask("document.querySelector('.people .name').textContent") == f"{bank.NASTY} 1999"
 
 
-def test_names_that_would_run_are_texts(browser, served):
+def test_executable_names_are_texts(browser, served):
     opened(browser, served[0])
     assert browser.ask("document.title") == "mcce explorer"
     assert bank.NASTY in browser.ask("document.querySelector('h2[tabindex]').textContent")
@@ -237,7 +237,7 @@ def test_names_that_would_run_are_texts(browser, served):
     assert browser.ask("performance.getEntriesByType('resource').every(each => each.name.startsWith(location.origin))")
 
 
-def test_a_model_that_raises_is_told(browser, served):
+def test_model_error_is_shown(browser, served):
     address, model = served
     opened(browser, address)
     floor = "document.querySelector('.asked input[type=range]')"
@@ -253,7 +253,7 @@ def test_a_model_that_raises_is_told(browser, served):
 
 
 @pytest.mark.nightly
-def test_somebody_without_a_plan_learns_which_limit_to_lift(browser, served):
+def test_row_without_a_plan_names_the_limit_to_relax(browser, served):
     opened(browser, served[0])
     browser.ask("document.querySelectorAll('[data-may]').forEach(each => each.click())")
     browser.wait(BUTTON.format(".why button", "Why not?"))
@@ -263,7 +263,7 @@ def test_somebody_without_a_plan_learns_which_limit_to_lift(browser, served):
     browser.wait(f"{CARDS}.length >= 1")
 
 
-def test_the_keyboard_is_enough(browser, served):
+def test_keyboard_suffices(browser, served):
     browser.open(served[0], 1400)
     browser.wait("document.querySelectorAll('.people button').length === 50")
     browser.press("Tab")
@@ -313,7 +313,7 @@ LINES = """
 
 
 @pytest.mark.parametrize("first", [100_000, *nightly(10_000_000, -100_050)])
-def test_a_number_that_names_a_person_stays_on_one_line(browser, first):
+def test_numeric_id_stays_on_one_line(browser, first):
     X = bank.people(60).rename(index=lambda name: first + int(name.split()[-1]))
     model = bank.explainer(X=X)
     with running(ExplorerSession(model, X)) as address:
@@ -327,7 +327,7 @@ def test_a_number_that_names_a_person_stays_on_one_line(browser, first):
             assert browser.ask(LINES) == [1] * 50
 
 
-def test_actions_and_consequences_are_told_apart(browser, served):
+def test_actions_and_consequences_are_distinguished(browser, served):
     X = bank.people(250)[["age", "education", "salary", "savings", "loan_amount"]]
     graph = "age -> education; age, education -> salary; age, salary -> savings"
     asked = {"decision": bank.GRANTED, "fixed": ["age"], "graph": graph, "sampler": "parametric", "random_state": 1}
@@ -365,19 +365,19 @@ import("./explorer.js").then((module) => {
 """
 
 
-def test_a_notebook_shows_the_same(browser, served):
+def test_notebook_shows_the_same(browser, served):
     browser.open(served[0], 1400)
     browser.wait("document.querySelectorAll('.people button').length === 50")
     browser.ask(NOTEBOOK)
     browser.wait("document.querySelectorAll('#cell .people button').length === 50")
     browser.ask("document.querySelectorAll('#cell .people button')[1].click()")
     browser.wait("document.querySelectorAll('#cell .card').length >= 1")
-    assert browser.ask(UNNAMED) == []  # two explorers on one page have ids of their own
+    assert browser.ask(UNNAMED) == []  # two explorers on one page have different ids
 
 
 @pytest.fixture(scope="module")
 def axe(tmp_path_factory):
-    """The text of axe-core, which is fetched for this test and is no part of the project."""
+    """The text of axe-core, which is downloaded for this test and not part of the project."""
     folder = tmp_path_factory.mktemp("axe")
     if shutil.which("npm") is None:
         pytest.skip("axe-core comes from npm, which is not installed")
@@ -396,7 +396,7 @@ def _filter():
 
 
 @pytest.mark.parametrize("scheme", ["dark", *nightly("light")])
-def test_axe_finds_nothing(browser, served, axe, scheme):
+def test_axe_finds_no_violations(browser, served, axe, scheme):
     opened(browser, served[0], scheme=scheme)
     browser.ask("document.querySelectorAll('[data-limits]').forEach(each => each.click())")
     browser.ask(f"{BUTTON.format('.card button', 'Bookmark')}.click()")
@@ -415,7 +415,7 @@ def test_axe_finds_nothing(browser, served, axe, scheme):
 
 
 @pytest.mark.nightly
-def test_a_server_that_is_killed_is_missed(browser, tmp_path):
+def test_killed_server_is_reported(browser, tmp_path):
     X = mcce.datasets.load_loans(200).X[["age", "salary", "savings"]]
     model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
     mcce.MCCE(model, fixed=["age"], random_state=1).fit(X).save(tmp_path / "bank.mcce")

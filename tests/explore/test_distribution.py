@@ -1,4 +1,4 @@
-"""Axes: even where they can be, and such that what is told apart can be seen apart."""
+"""Axes: linear where possible, with marks separated."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ EVEN, HEAVY = rng.uniform(10, 20, 500), np.exp(rng.normal(9, 2, 500))
         (np.full(5, 3.0), [3, 3], "even"),
     ],
 )
-def test_the_axis_fits_the_numbers(values, marks, scale):
+def test_axis_covers_the_numbers(values, marks, scale):
     bars = number_bars(np.asarray(values), *map(float, marks), str)
     assert bars["scale"] == scale
     assert 0 <= bars["before"] <= bars["after"] <= 1
@@ -29,14 +29,14 @@ def test_the_axis_fits_the_numbers(values, marks, scale):
         assert bar["share"] <= inside + 1e-12
 
 
-def test_marks_under_a_heavy_tail_are_apart():
+def test_marks_under_a_heavy_tail_are_separated():
     bars = number_bars(np.append(HEAVY, 0.0), 5000.0, 9000.0, str)
     assert bars["after"] - bars["before"] > 0.02
     even = (9000 - 5000) / HEAVY.max()
     assert bars["after"] - bars["before"] > 5 * even
 
 
-def test_bars_count_everybody_once():
+def test_bars_count_each_row_once():
     bars = number_bars(np.append(HEAVY, np.nan), 5.0, np.nan, str)
     assert sum(bar["share"] for bar in bars["bars"]) == pytest.approx(1)
     assert bars["after"] is None

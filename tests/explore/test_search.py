@@ -1,4 +1,4 @@
-"""The search for text: compared with a loop over the table, with its work counted, and while others ask."""
+"""The text search compared with a loop over the table, with its work counted, and concurrent requests."""
 
 import sys
 from threading import Event, Thread
@@ -28,7 +28,7 @@ def fitted():
 
 
 def brute_force(table, words):
-    """Return the places of rows in which every word is part of a text."""
+    """Return the positions of rows in which every word is part of a text."""
 
     def texts(id, row):
         housing = "not known" if pd.isna(row["housing"]) else WORDS[row["housing"]]
@@ -56,7 +56,7 @@ def brute_force(table, words):
         ("", []),
     ],
 )
-def test_it_finds_what_a_loop_finds(fitted, search, words):
+def test_search_matches_a_loop(fitted, search, words):
     explainer, X = fitted
     table = X.rename(index=lambda i: i + 999_900)
     session = ExplorerSession(explainer, table)
@@ -66,7 +66,7 @@ def test_it_finds_what_a_loop_finds(fitted, search, words):
     assert pages[0]["total"] == len(found)
 
 
-def test_a_number_is_found_as_the_page_writes_it(fitted):
+def test_number_is_found_in_its_displayed_format(fitted):
     explainer, X = fitted
     session = ExplorerSession(explainer, X)
     place = int(X["salary"].gt(10_000).to_numpy().argmax())
@@ -75,7 +75,7 @@ def test_a_number_is_found_as_the_page_writes_it(fitted):
     assert place in [one["person"] for one in ask(session, "people", search=shown)["people"]]
 
 
-def test_the_work_for_each_person_is_small(fitted):
+def test_work_per_row_is_small(fitted):
     explainer, X = fitted
 
     def calls(n):
@@ -97,7 +97,7 @@ def test_the_work_for_each_person_is_small(fitted):
 
 
 class Name:
-    """A name that counts how often it is written, and waits before it is."""
+    """A name that counts its conversions to text, and waits before each."""
 
     def __init__(self) -> None:
         self.written, self.begun, self.free = 0, Event(), Event()
@@ -110,7 +110,7 @@ class Name:
         return "Ada"
 
 
-def test_texts_are_made_once_and_others_do_not_wait(fitted):
+def test_texts_are_built_once_without_blocking_other_requests(fitted):
     explainer, X = fitted
     name = Name()
     session = ExplorerSession(explainer, X.dropna().head(3).set_axis(["a", "b", name], axis=0))

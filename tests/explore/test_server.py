@@ -1,4 +1,4 @@
-"""The server: who may ask, what it hands out, that it writes nothing, how it starts and stops."""
+"""The server: access control, served files, no writing, start and stop."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def post(client, message, address=ASK, **headers):
     return client.post(address, content=body, headers={name: text for name, text in given.items() if text})
 
 
-def test_the_page_and_its_files_are_handed_out(client):
+def test_page_and_its_files_are_served(client):
     page = client.get(f"/{TOKEN}/")
     assert page.status_code == 200
     assert "explorer.js" in page.text
@@ -50,7 +50,7 @@ def test_the_page_and_its_files_are_handed_out(client):
     assert client.get(f"/{TOKEN}/alive").status_code == 204
 
 
-def test_a_message_is_answered(client):
+def test_message_is_answered(client):
     answer = post(client, {"ask": "people", "page": 0})
     assert answer.status_code == 200
     assert answer.json()["people"][0]["name"] == f"{NASTY} 0"
@@ -59,7 +59,7 @@ def test_a_message_is_answered(client):
 
 
 @pytest.mark.parametrize("address", ["/", "/wrong/", "/wrong/explorer.js", "/a-toke/alive", f"/{TOKEN}/../session.py"])
-def test_without_the_token_there_is_nothing(client, address):
+def test_requests_without_the_token_are_rejected(client, address):
     assert client.get(address).status_code in (403, 404)
     assert post(client, {"ask": "start"}, address="/wrong/ask").status_code == 403
 
@@ -67,13 +67,13 @@ def test_without_the_token_there_is_nothing(client, address):
 @pytest.mark.parametrize(
     "host", ["evil.example", "evil.example:8123", "127.0.0.1", "127.0.0.1:80", "127.0.0.1.evil:8123"]
 )
-def test_no_other_name_leads_here(client, host):
+def test_other_host_names_are_rejected(client, host):
     assert client.get(f"/{TOKEN}/", headers={"Host": host}).status_code == 421
     assert post(client, {"ask": "start"}, Host=host).status_code == 421
 
 
 @pytest.mark.parametrize("origin", ["", "null", "http://evil.example", f"https://{HOST}", "http://127.0.0.1:9999"])
-def test_only_its_own_page_may_ask(client, origin):
+def test_other_origins_are_rejected(client, origin):
     assert post(client, {"ask": "start"}, Origin=origin).status_code == 403
     assert post(client, {"ask": "people"}, Origin="http://localhost:8123").status_code == 200
 
@@ -89,14 +89,14 @@ def test_only_its_own_page_may_ask(client, origin):
         (" " * (MOST_BYTES + 1), {}, 413),
     ],
 )
-def test_what_is_no_message_is_refused(client, body, headers, status):
+def test_invalid_messages_are_rejected(client, body, headers, status):
     answer = post(client, body, **headers)
     assert answer.status_code == status
     assert "Traceback" not in answer.text
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "POST"])
-def test_nothing_else_can_be_done(client, method):
+def test_other_requests_are_rejected(client, method):
     assert client.request(method, f"/{TOKEN}/", headers={"Origin": f"http://{HOST}"}).status_code == 405
     assert client.request("GET", ASK).status_code == 405
 
@@ -113,7 +113,7 @@ def test_no_message_writes_a_file(client, refused, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_address_is_told_when_the_server_answers(session):
+def test_address_is_printed_when_the_server_answers(session):
     pytest.importorskip("uvicorn", reason="needs pip install 'mcce[explore]'")
     opened = []
 
@@ -125,7 +125,7 @@ def test_the_address_is_told_when_the_server_answers(session):
     assert opened == [200]
 
 
-def test_a_port_that_cannot_be_used_is_refused(session):
+def test_unusable_port_raises(session):
     pytest.importorskip("uvicorn", reason="needs pip install 'mcce[explore]'")
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(mcce.InputError, match="is not free"):
         serve(session, taken.getsockname()[1])
@@ -199,7 +199,7 @@ def post_to(address, message):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="an interrupt is sent otherwise")
-def test_an_interrupt_does_not_wait_for_an_answer(explore, tmp_path):
+def test_interrupt_does_not_wait_for_an_answer(explore, tmp_path):
     process, address = explore
     (tmp_path / "block").touch()
     with begin_post(address, json.dumps({"ask": "start"})):

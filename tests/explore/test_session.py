@@ -1,4 +1,4 @@
-"""The session: every answer is compared with what the explainer, the model or the table says by itself."""
+"""The session: every answer compared with the explainer, the model or the table."""
 
 import json
 import re
@@ -27,7 +27,7 @@ def found_by(fitted, table, person, **settings):
     return fitted.explain(table.iloc[[person]], **asked)
 
 
-def test_it_starts_with_features_and_the_decision(session, table):
+def test_start_message_has_features_and_the_decision(session, table):
     start = ask(session, "start")
     assert start["decision"] == "the loan is granted"
     assert (start["people"], start["refused"]) == (300, int((risk(table) >= 0.3).sum()))
@@ -39,7 +39,7 @@ def test_it_starts_with_features_and_the_decision(session, table):
     assert salary["stops"][-1] == table["salary"].max()
 
 
-def test_people_are_filtered_searched_and_paged(session, table):
+def test_rows_are_filtered_searched_and_paged(session, table):
     scores = risk(table).to_numpy()
     pages = [ask(session, "people", filter="refused", page=page) for page in range(10)]
     listed = [one["person"] for page in pages for one in page["people"]]
@@ -55,7 +55,7 @@ def test_people_are_filtered_searched_and_paged(session, table):
 
 
 @pytest.mark.slow
-def test_suspicious_people_are_those_of_the_result(session, fitted, table):
+def test_suspicious_rows_match_the_result(session, fitted, table):
     found = fitted.explain(table[risk(table) >= 0.3], sparse=True, progress=False)
     wanted = table.index.get_indexer(found.suspicious().index.get_level_values("id"))
     listed = ask(session, "people", filter="suspicious")
@@ -64,7 +64,7 @@ def test_suspicious_people_are_those_of_the_result(session, fitted, table):
     assert ask(session, "people", filter="without")["total"] == len(found.unexplained)
 
 
-def test_plans_are_those_of_explain(session, fitted, table, refused):
+def test_plans_match_explain(session, fitted, table, refused):
     found = found_by(fitted, table, refused)
     plans = ask(session, "plans", person=refused, settings=FEW)["plans"]
     assert [plan["rank"] for plan in plans] == found.frame.index.get_level_values("rank").tolist()
@@ -79,7 +79,7 @@ def test_plans_are_those_of_explain(session, fitted, table, refused):
             assert sum(bar["share"] for bar in bars) == pytest.approx(1.0)
 
 
-def test_limits_are_kept(session, table, refused):
+def test_limits_are_respected(session, table, refused):
     salary, loan = at(table, "salary"), at(table, "loan_amount")
     employment, savings = at(table, "employment"), at(table, "savings")
     own = table.iloc[refused]
@@ -103,7 +103,7 @@ def test_limits_are_kept(session, table, refused):
 
 
 @pytest.mark.slow
-def test_a_plan_put_in_by_hand_is_judged_as_the_plan(session, table, refused):
+def test_manual_plan_is_judged_like_a_computed_plan(session, table, refused):
     plan = ask(session, "plans", person=refused, settings=FEW)["plans"][0]
     values = {str(each["feature"]): plan["cells"][each["feature"]]["value"] for each in plan["changes"]}
     edited = ask(session, "edit", person=refused, values=values)
@@ -120,7 +120,7 @@ def test_a_plan_put_in_by_hand_is_judged_as_the_plan(session, table, refused):
 
 
 @pytest.mark.slow
-def test_dates_put_in_by_hand_are_of_the_columns_own_kind():
+def test_manual_dates_have_the_dtype_of_the_column():
     days = pd.to_timedelta(np.arange(200) % 50, "D")
     table = pd.DataFrame(
         {
@@ -148,7 +148,7 @@ def test_dates_put_in_by_hand_are_of_the_columns_own_kind():
 
 
 @pytest.mark.slow
-def test_the_limit_that_stands_in_the_way_is_named(session, table, refused):
+def test_limiting_constraint_is_named(session, table, refused):
     held = {at(table, name): {"may": False} for name in table.columns[2:]}
     answer = ask(session, "plans", person=refused, settings={"features": held, **FEW})
     assert answer["plans"] == []
@@ -161,7 +161,7 @@ def test_the_limit_that_stands_in_the_way_is_named(session, table, refused):
     assert ask(session, "plans", person=refused, settings={"features": lifted, **FEW})["plans"]
 
 
-def test_who_is_granted_needs_no_plan(session, table):
+def test_accepted_row_needs_no_plan(session, table):
     granted = int((risk(table) < 0.2).to_numpy().argmax())
     assert ask(session, "plans", person=granted) == {
         "plans": [],
@@ -172,7 +172,7 @@ def test_who_is_granted_needs_no_plan(session, table):
 
 
 @pytest.mark.slow
-def test_the_python_call_gives_the_same_row(session, fitted, table, refused):
+def test_python_call_gives_the_same_row(session, fitted, table, refused):
     rank = 2
     since = table["customer since"].iloc[refused]
     features = {
@@ -211,7 +211,7 @@ people <- data.frame(n = 101:500, m = 1)
 
 
 @pytest.mark.slow
-def test_the_r_call_is_r(session, table, refused, tmp_path):
+def test_r_call_is_valid_r(session, table, refused, tmp_path):
     if shutil.which("Rscript") is None:
         pytest.skip("no R on this machine; install the system's package r-base")
     features = {
@@ -235,7 +235,7 @@ def test_the_r_call_is_r(session, table, refused, tmp_path):
 
 
 @pytest.mark.slow
-def test_letters_are_those_of_the_result(session, fitted, table, refused):
+def test_letters_match_the_result(session, fitted, table, refused):
     found = found_by(fitted, table, refused)
     assert ask(session, "export", what="letter", person=refused, settings=FEW)["text"] == mcce.report.letter(
         found, table.index[refused]
@@ -246,14 +246,14 @@ def test_letters_are_those_of_the_result(session, fitted, table, refused):
 
 
 @pytest.mark.parametrize("dtype", [object, pd.ArrowDtype(pa.string())], ids=str)
-def test_a_spreadsheet_runs_nothing_of_a_row(fitted, table, refused, dtype):
+def test_spreadsheet_does_not_execute_a_row(fitted, table, refused, dtype):
     odd = table.iloc[[refused]].set_axis(pd.Index(["=cmd()"], dtype=dtype))
     text = ask(ExplorerSession(fitted, odd), "export", what="row", person=0, settings=FEW)["text"]
     assert "'=cmd()" in text
 
 
 @pytest.mark.nightly
-def test_the_statistician_sees_the_refused_as_a_whole(session, fitted, table):
+def test_overview_summarises_all_rejected_rows(session, fitted, table):
     found = fitted.explain(table[risk(table) >= 0.3], sparse=True, progress=False)
     figures, changed, *_ = ask(session, "whole")["tables"]
     assert ["with a plan", str(len(set(found.frame.index.get_level_values("id"))))] in figures["rows"]
@@ -266,7 +266,7 @@ def test_the_statistician_sees_the_refused_as_a_whole(session, fitted, table):
 
 
 @pytest.mark.nightly
-def test_floors_and_conditionals_are_judged(fitted, table):
+def test_floors_and_conditionals_are_evaluated(fitted, table):
     new = people(450).iloc[300:]
     session = ExplorerSession(fitted, new)
     (costs,) = ask(session, "trade_off")["tables"]
@@ -277,7 +277,7 @@ def test_floors_and_conditionals_are_judged(fitted, table):
 
 
 def texts_in(value):
-    """Return all texts of a reply that the page shows; it does not show the sentence of a plan."""
+    """Return all texts of a reply that the page shows, which excludes the sentence of a plan."""
     if isinstance(value, dict):
         return [text for key, each in value.items() if key != "sentence" for text in texts_in(each)]
     if isinstance(value, list):
@@ -296,7 +296,7 @@ INTERNAL = (
 
 
 @pytest.mark.nightly
-def test_features_and_levels_have_one_spelling_and_no_word_is_internal():
+def test_features_and_levels_have_one_spelling_and_no_internal_words():
     X = mcce.datasets.load_loans(400).X
     fixed = ["age", "sex", "defaulted_last_year"]
     limited = [mcce.rule("loan_amount <= 3 * salary")]
@@ -329,7 +329,7 @@ def test_features_and_levels_have_one_spelling_and_no_word_is_internal():
 
 
 @pytest.mark.slow
-def test_a_model_that_raises_is_told_and_ends_nothing(table, refused):
+def test_model_error_is_reported_and_session_continues(table, refused):
     model, few = Moody(), table[["age", "sex", "salary", "savings", "loan_amount"]]
     session = ExplorerSession(explainer(model, few), few)
     assert ask(session, "plans", person=refused, settings=FEW)["plans"]
@@ -342,7 +342,7 @@ def test_a_model_that_raises_is_told_and_ends_nothing(table, refused):
     assert ask(session, "plans", person=refused, settings={"floor": 0.1, **FEW})["plans"]
 
 
-def test_warnings_are_notes(fitted, table, refused):
+def test_warnings_are_shown_as_notes(fitted, table, refused):
     far = table.iloc[[refused]].assign(savings=[10**9])
     notes = ExplorerSession(fitted, far).answer({"ask": "edit", "person": 0, "values": {}})
     assert "error" not in notes
@@ -384,7 +384,7 @@ def test_warnings_are_notes(fitted, table, refused):
         ({"ask": "whole", "settings": 3}, "settings is 3; it must be a JSON object"),
     ],
 )
-def test_wrong_messages_are_refused(session, message, words):
+def test_invalid_messages_raise(session, message, words):
     assert words in session.answer(message)["error"]
 
 
@@ -400,7 +400,7 @@ ODD += [[], [[]], ["0"], [None], {}, {"0": 1}, {"x": {}}, {"0": {}}, nested(5000
 
 
 def malformed(table):
-    """Return messages in which one value is odd, for every place of a value in every kind of message."""
+    """Return messages with one invalid value, for every position of a value in every kind of message."""
     person = {"person": 0, "settings": FEW}
     given = {
         "people": {"search": "", "filter": "all", "page": 0, "settings": {}, "group": {}},
@@ -427,7 +427,7 @@ def malformed(table):
 
 
 @pytest.mark.nightly
-def test_no_message_makes_a_foreign_error(fitted, table):
+def test_messages_raise_only_package_errors(fitted, table):
     session = ExplorerSession(fitted, table.head(40))
     for message in malformed(table):
         reply = session.answer(message)
@@ -435,14 +435,14 @@ def test_no_message_makes_a_foreign_error(fitted, table):
         assert re.match(r"\w*(Error|Exception)\b", reply.get("error", "")) is None, reply
 
 
-def test_people_who_are_none_are_refused(fitted, table):
+def test_invalid_factuals_raise(fitted, table):
     with pytest.raises(mcce.InputError, match="no rows"):
         ExplorerSession(fitted, table.head(0))
     with pytest.raises(mcce.InputError, match="lacks the column"):
         ExplorerSession(fitted, table.drop(columns="salary"))
 
 
-def test_who_has_an_unknown_level_is_not_shown_and_told_beside_the_list(fitted, table):
+def test_row_with_an_unknown_level_is_reported_beside_the_list(fitted, table):
     column = table.select_dtypes("category").columns[0]
     some = table.head(5).astype({column: object})
     some.loc[some.index[1], column] = "never seen"
@@ -454,13 +454,13 @@ def test_who_has_an_unknown_level_is_not_shown_and_told_beside_the_list(fitted, 
     assert f"{some.index[1]!r} (column {column!r} holds 'never seen')" in reply["notes"][0]
 
 
-def test_explore_needs_a_fit(table):
+def test_explore_requires_a_fit(table):
     with pytest.raises(mcce.NotFittedError, match="call fit"):
         mcce.MCCE(risk, decision=GRANTED).explore(table)
 
 
 @pytest.mark.slow
-def test_derived_columns_follow_and_are_not_shown():
+def test_derived_columns_are_computed_and_not_shown():
     X = people().assign(ratio=lambda rows: (100 * rows["loan_amount"] / rows["salary"]).round(1))
     fixed = ["age", "sex"]
     made = mcce.MCCE(
@@ -494,7 +494,7 @@ def test_derived_columns_follow_and_are_not_shown():
 
 @pytest.fixture(scope="module")
 def causal():
-    """An explainer with a graph, its people, and the place of one who is refused."""
+    """An explainer with a graph, its rows, and the position of a rejected one."""
     X = people(250)[["age", "education", "salary", "savings", "loan_amount"]]
     graph = "age -> education; age, education -> salary; age, salary -> savings"
     made = mcce.MCCE(risk, decision=GRANTED, fixed=["age"], graph=graph, sampler="parametric", random_state=1).fit(X)
@@ -502,7 +502,7 @@ def causal():
 
 
 @pytest.mark.slow
-def test_plans_are_those_of_recourse(causal):
+def test_plans_match_recourse(causal):
     made, X, person = causal
     session = ExplorerSession(made, X)
     assert ask(session, "start")["has_graph"]
@@ -530,7 +530,7 @@ def test_plans_are_those_of_recourse(causal):
 
 
 @pytest.mark.slow
-def test_somebody_without_recourse_is_told_why(causal):
+def test_row_without_recourse_states_the_reason(causal):
     made, X, person = causal
     held = {at(X, name): {"may": False} for name in ("savings", "salary")}
     settings = {"draws": 20, "recourse": True, "features": {**held, at(X, "education"): {"levels": [0]}}}
@@ -539,7 +539,7 @@ def test_somebody_without_recourse_is_told_why(causal):
     assert answer["reason"]
 
 
-def test_recourse_needs_a_graph_and_no_weights(session, table, refused):
+def test_recourse_requires_a_graph_and_no_weights(session, table, refused):
     assert not ask(session, "start")["has_graph"]
     asked = {"ask": "plans", "person": refused, "settings": {"recourse": True}}
     assert session.answer(asked)["error"].startswith("recourse() needs a causal graph")

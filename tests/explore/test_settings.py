@@ -1,4 +1,4 @@
-"""The R call of an export, run by R with the R package: the row is that of the explorer, value for value.
+"""The R call of an export, run by R with the R package, gives the row of the explorer.
 
 R has the explainer by the file that Python wrote, and the model as a function of its own.
 """
@@ -76,7 +76,7 @@ def rscript():
 
 
 @pytest.mark.nightly
-def test_the_r_call_gives_the_same_row(tmp_path):
+def test_r_call_gives_the_same_row(tmp_path):
     command = rscript()
     X = people()
     decision = mcce.Interval(0.55, np.inf, label="the loan is granted")

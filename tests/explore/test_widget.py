@@ -9,7 +9,7 @@ import mcce
 from mcce.explore import server, widget
 
 
-def test_it_answers_messages_by_number(fitted, table, monkeypatch):
+def test_messages_are_answered_by_number(fitted, table, monkeypatch):
     pytest.importorskip("anywidget", reason="needs pip install 'mcce[explore]'")
     made = fitted.explore(table)
     sent = []
@@ -26,14 +26,14 @@ def test_it_answers_messages_by_number(fitted, table, monkeypatch):
     assert made._esm == front_end.read_text("utf-8")
 
 
-def test_the_front_end_puts_in_texts_only():
+def test_front_end_inserts_only_texts():
     text = (Path(widget.__file__).parent / "static" / "explorer.js").read_text("utf-8")
     for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "import "):
         assert way not in text
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
 
 
-def test_without_the_extra_it_says_how_to_get_it(fitted, table, session, monkeypatch):
+def test_missing_extra_raises_with_install_command(fitted, table, session, monkeypatch):
     for name in ("anywidget", "starlette.applications", "uvicorn"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(mcce.InputError, match=r"anywidget.*pip install 'mcce\[explore\]'"):

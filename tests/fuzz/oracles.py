@@ -1,4 +1,4 @@
-"""A right result in plain Python, one value at a time: shares no code with `mcce`.
+"""Expected results in plain Python, one value at a time, without code of `mcce`.
 
 1. Values are compared as Python values; missing equals missing.
 2. The measures are recomputed from the definition: L0 counts what differs; Gower's step is the difference over the
@@ -27,7 +27,7 @@ def values_of(column):
 
 
 class Model:
-    """A model that looks at each value alone: numbers above the median, levels by their checksum."""
+    """A model that reads each value separately: numbers above the median, levels by their checksum."""
 
     def __init__(self, X, salt):
         self.salt = salt
@@ -71,7 +71,7 @@ def is_number(dtype):
 
 
 def _exactly(value):
-    """Return something of which differences are exact enough: ticks for dates."""
+    """Return a value with sufficiently exact differences: ticks for dates."""
     if isinstance(value, (pd.Timestamp, pd.Timedelta)):
         return int(value.asm8.view("i8")) * {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[value.unit]
     if isinstance(value, pd.Period):
@@ -116,7 +116,7 @@ def rows_of(frame):
 
 
 def check_result(found, case):
-    """Check everything that can be seen of a result alone; see step 1 and 2."""
+    """Check all properties of a single result; see steps 1 and 2."""
     X, factuals = case.X, case.factuals
     assert list(found.frame.columns) == list(X.columns)
     pd.testing.assert_series_equal(found.frame.dtypes, case.dtypes())
@@ -173,7 +173,7 @@ def check_best(found, candidates, case):
     for label, own in [(label, own) for label, own, no in zip(case.factuals.index, owns, denied) if no]:
         best = sorted(measures(case.X, row, own) for row in pools.get(_key(label), {}).values())
         best = [m for m in best if m[0] <= (case.asked.get("max_changes") or 99)][: case.asked["n_counterfactuals"]]
-        # inside constraints, who finds nothing in a shared pool may have got draws of its own
+        # within constraints, a factual without an answer in a shared pool may have individual draws
         if best or (all(map(case.may_go_missing, case.X.columns)) and not (case.said or case.rules or case.only)):
             np.testing.assert_allclose(lists.get(_key(label), []), best, rtol=1e-9, atol=1e-12)
 
@@ -183,5 +183,5 @@ def _key(label):
 
 
 def obeys_all(said, name, value, own, may_be_missing):
-    """Ask the independent reader of constraints about one value."""
+    """Evaluate the independent reader of constraints for one value."""
     return all(obeys(each, value, own, None, may_be_missing=may_be_missing) for n, each in said if n == name)

@@ -1,4 +1,4 @@
-"""Random tables that nobody would draw by hand: every dtype, odd names, odd levels, odd sizes of numbers.
+"""Random tables with every dtype, unusual names, unusual levels and extreme numbers.
 
 `chance` is a `random.Random`: of hypothesis, which makes a failing case smaller, or seeded, to run by number.
 """

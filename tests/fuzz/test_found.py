@@ -1,4 +1,4 @@
-"""Defects that random workflows have found, each as small as it could be made."""
+"""Defects found by random workflows, each reduced to a minimal case."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def fitted(X, sampler="cart", **settings):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"sparse": True}, {"diverse": True}])
-def test_more_counterfactuals_than_there_can_be(options):
-    """A billion were laid out in memory."""
+def test_more_counterfactuals_than_possible(options):
+    """A billion rows were allocated."""
     explainer, factuals = fitted(people())
     most = explainer.explain(factuals, n_samples=15, n_counterfactuals=10**9, **options)
     enough = explainer.explain(factuals, n_samples=15, n_counterfactuals=500, **options)
@@ -37,7 +37,7 @@ def test_more_counterfactuals_than_there_can_be(options):
     assert len(most) > len(factuals)
 
 
-def test_more_counterfactuals_than_there_can_be_in_rounds():
+def test_more_counterfactuals_than_possible_in_rounds():
     explainer, factuals = fitted(people())
     found = explainer.explain(factuals.head(1), n_samples="auto", n_counterfactuals=10**9)
     distinct = explainer.generate(factuals.head(1), n_samples=int(found.draws.iloc[0])).drop_duplicates()
@@ -62,7 +62,7 @@ def test_constraints_beside_a_column_without_levels():
 
 @pytest.mark.parametrize("sampler", ["norm", "normrank", "pmm", "parametric"])
 @pytest.mark.parametrize("missing", [False, True])
-def test_a_constant_whose_square_is_zero(sampler, missing):
+def test_constant_whose_square_is_zero(sampler, missing):
     a = np.where(np.arange(N) % 3 == 0, np.nan, 1e-200) if missing else np.full(N, 1e-200)
     explainer, factuals = fitted(people(a=a), {"c": sampler, "*": "cart"}, fixed=["a"])
     plain, _ = fitted(people(a=a * 0.0), {"c": sampler, "*": "cart"}, fixed=["a"])
@@ -71,12 +71,12 @@ def test_a_constant_whose_square_is_zero(sampler, missing):
     assert len(explainer.explain(factuals, n_samples=50)) == len(factuals)
 
 
-def test_words_for_the_lowest_small_integer():
-    """The absolute value of -128 is no int8."""
+def test_text_for_the_smallest_int8():
+    """The absolute value of -128 is not an int8."""
     assert Names().pair("a", np.int8(-128), np.int8(127)) == ("-128", "127")
 
 
-def test_names_of_a_table_that_are_taken_twice():
+def test_reserved_names_used_as_columns():
     explainer, factuals = fitted(people().rename(columns={"a": "id", "b": "id_"}).assign(L0=1.0, L0_=2.0))
     table = explainer.explain(factuals, n_samples=20).to_frame()
     assert table.columns.is_unique
@@ -84,7 +84,7 @@ def test_names_of_a_table_that_are_taken_twice():
     assert table["L0__"].dtype == np.int64
 
 
-def test_dates_that_nanoseconds_cannot_count():
+def test_dates_outside_nanosecond_range():
     low, high = pd.Timestamp("2300-01-01").as_unit("s"), pd.Timestamp("2500-01-01").as_unit("s")
     assert scale_of_range(low, high, (low, high)).place(low + (high - low) / 4) == 0.25
     most, some = (pd.Timedelta(days=days).as_unit("s") for days in (800_000, 200_000))
@@ -92,7 +92,7 @@ def test_dates_that_nanoseconds_cannot_count():
 
 
 @pytest.mark.parametrize("method", ["residuals", "pmm"])
-def test_missing_fixed_values_that_an_estimator_refuses(method):
+def test_missing_fixed_values_rejected_by_an_estimator(method):
     sampler = mcce.EstimatorSampler(LinearRegression(), method=method)
     explainer, factuals = fitted(people(), {"c": sampler, "*": "cart"}, fixed=["a"])
     with pytest.raises(mcce.SamplerError, match=r"LinearRegression\(\) cannot predict rows with missing values"):
@@ -100,7 +100,7 @@ def test_missing_fixed_values_that_an_estimator_refuses(method):
 
 
 @pytest.mark.slow
-def test_constraints_on_features_that_are_named_by_tuples():
+def test_constraints_on_features_named_by_tuples():
     X = people().rename(columns={"a": ("a", 1)})
     X.columns = pd.Index(X.columns, tupleize_cols=False)
     explainer, factuals = fitted(X)
@@ -112,7 +112,7 @@ def test_constraints_on_features_that_are_named_by_tuples():
     assert "what the constraints on this feature allow" in found.plot().get_xlabel()
 
 
-def test_the_spread_of_measures_of_which_one_is_infinite():
+def test_spread_of_measures_with_an_infinite_value():
     best = pd.DataFrame({"prediction": [1, 1], "L0": [1, 3], "log_density": [-np.inf, -2.0]})
     figures = measure_figures(best, {})
     assert figures["mean log_density"] == -np.inf

@@ -1,4 +1,4 @@
-"""Whole workflows with random tables and settings end in a right result or in a reason."""
+"""Complete workflows with random tables and settings give a correct result or an error with a reason."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ QUICK, NIGHTLY = range(100_015, 100_020), range(20_000)
 @pytest.mark.slow
 @given(st.randoms(use_true_random=False))
 @settings(max_examples=5, suppress_health_check=list(HealthCheck))
-def test_workflows_that_hypothesis_makes_smaller(chance):
+def test_workflows_shrunk_by_hypothesis(chance):
     try_case(chance)
 
 
 def test_workflows_by_number():
-    """The same numbers each time; some are answered, so that the oracles are asked."""
+    """The same numbers each time; some give answers, so that the oracles are used."""
     outcomes = collections.Counter(try_case(random.Random(number))[1] for number in QUICK)
     assert outcomes["answered"] > len(QUICK) / 3
 

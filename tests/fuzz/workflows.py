@@ -1,4 +1,4 @@
-"""Whole workflows with random tables and settings: ``python -m tests.fuzz.workflows FIRST LAST [CONDITIONAL]``.
+"""Complete workflows with random tables and settings: ``python -m tests.fuzz.workflows FIRST LAST [CONDITIONAL]``.
 
 1. Draw a table, a model, fixed features, a sampler, constraints and the settings of `explain`.
 2. Fit and explain. An `MCCEError` with a message is an answer; any other exception or warning is a failure.
@@ -38,7 +38,7 @@ SECONDS = 300  # after which a case is said to hang, on a busy machine too
 
 @dataclass
 class Case:
-    """One workflow, and what has to hold for its result."""
+    """One workflow, and the properties of its result."""
 
     X: pd.DataFrame
     factuals: pd.DataFrame
@@ -72,12 +72,12 @@ class Case:
         return rising and (free is None or not any(differs(row[n], own[n]) for n in row if n not in free))
 
     def public(self):
-        """Return the levels that are stated, by feature; those of booleans are known to everybody."""
+        """Return the stated levels by feature; those of booleans are always public."""
         levels = self.sampler.levels if isinstance(self.sampler, mcce.Privacy) else {}
         return {name: some for name, some in levels.items() if not _is_boolean(self.X[name])}
 
     def dtypes(self, rows=None):
-        """Return the dtypes of what is returned: the table's, with its public levels, and after them of `rows`."""
+        """Return the dtypes of the result: those of the table with its public levels, followed by those of `rows`."""
         types = {}
         for name, public in self.public().items():
             if isinstance(self.X[name].dtype, pd.CategoricalDtype):
@@ -90,7 +90,7 @@ class Case:
         return self.X.iloc[:0].astype(types).dtypes
 
     def is_known(self):
-        """Return which factuals have no level that is not public."""
+        """Return which factuals have only public levels."""
         own = [self.factuals[name].isna() | self.factuals[name].isin(public) for name, public in self.public().items()]
         return np.logical_and.reduce(own) if own else np.ones(len(self.factuals), dtype=bool)
 
@@ -98,7 +98,7 @@ class Case:
         return self.factuals[self.is_known()]
 
     def constraints(self):
-        """Return what is said, as the user says it."""
+        """Return the settings as the user writes them."""
         made = [mcce.allow(name, **each) for name, each in self.said]
         made += [mcce.allow("*", missing=True)] if self.any_missing else []
         made += [mcce.no_copies()] if self.no_copies else []
@@ -114,7 +114,7 @@ class Case:
 
 
 def make_case(chance, conditional=None):
-    """Step 1; with the conditional of this name, where one is given."""
+    """Step 1; with the conditional of this name, if given."""
     X = random_table(chance)
     names = list(X.columns)
     model = Model(X, chance.randint(0, 9))
@@ -166,7 +166,7 @@ def make_case(chance, conditional=None):
 
 
 def random_sampler(chance, X, conditional=None):
-    """Return a sampler for all features, or one for each that it can model; now and then for one that it cannot."""
+    """Return a sampler for all features, or one for each that it can model; sometimes for one that it cannot."""
     if conditional is not None and conditional != "private":
         return everywhere(conditional, X)
     name = conditional or chance.choice(SAMPLERS)
@@ -182,7 +182,7 @@ def random_sampler(chance, X, conditional=None):
 
 
 def random_privacy(chance, X):
-    """Return differential privacy that takes what is in the table for public, or a little less."""
+    """Return differential privacy with the values of the table declared public, or slightly fewer."""
     bounds, levels, missing = {}, {}, []
     for name in X.columns:
         column = dense(X[name])
@@ -237,7 +237,7 @@ def everywhere(name, X):
 
 
 def _is_boolean(column):
-    """Return whether cells are true or false; of a categorical with such levels they are levels."""
+    """Return whether cells are booleans; in a categorical with such levels they are levels."""
     dtype = dense(column).dtype
     return pd.api.types.is_bool_dtype(dtype) and not isinstance(dtype, pd.CategoricalDtype)
 
@@ -261,7 +261,7 @@ def random_conditional(chance, column):
 
 
 def say_something(case, name, chance):
-    """Add a constraint on a feature that means something for its values, mostly."""
+    """Add a constraint on a feature, mostly one that is meaningful for its values."""
     column = dense(case.X[name])
     seen = [v for v in values_of(column) if v is not None]
     if not seen:
@@ -286,7 +286,7 @@ def say_something(case, name, chance):
 
 
 def run(case, chance):
-    """Steps 2 to 4; return "answered" or the kind of refusal."""
+    """Steps 2 to 4; return "answered" or the kind of error."""
     try:
         explainer = case.explainer().fit(case.X)
         asked = {**case.asked, "constraints": case.constraints()}
@@ -310,7 +310,7 @@ def run(case, chance):
 
 
 def check_same(found, explainer, case, asked, chance):
-    """The same rows, for another order and half of the factuals, and for two threads."""
+    """The same rows for another order, for half of the factuals, and for two threads."""
     step = chance.choice([1, 2])
     half = case.factuals.iloc[::-step]
     fresh_noise = isinstance(case.sampler, mcce.Privacy) and case.sampler.testing_seed is None
@@ -363,7 +363,7 @@ def write_all(found, explainer, case, chance):
 
 
 def try_case(chance, conditional=None):
-    """Draw a case and run it with every warning but our own an error."""
+    """Draw a case and run it with every foreign warning as an error."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", mcce.MCCEWarning)
@@ -372,7 +372,7 @@ def try_case(chance, conditional=None):
 
 
 def main(first, last, conditional=None):
-    """Run cases by number, with one conditional if it is named; print those that fail."""
+    """Run cases by number, with one conditional if named; print those that fail."""
     outcomes = collections.Counter()
     for number in range(first, last):
         print(f"\r{number}", end="", file=sys.stderr, flush=True)  # what is seen last is what hung or crashed

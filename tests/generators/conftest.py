@@ -25,7 +25,7 @@ def truth():
 
 @pytest.fixture(scope="module")
 def people():
-    """A small mixed table with missing values and dtypes worth keeping."""
+    """A small mixed table with missing values and several dtypes."""
     rng = np.random.default_rng(1)
     n = 400
     age = rng.integers(18, 80, n).astype(np.int16)

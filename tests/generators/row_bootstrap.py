@@ -19,7 +19,7 @@ from mcce.table import Schema
 
 
 class RowBootstrap(Generator):
-    """p(mutable | fixed, decision) as the training rows have it."""
+    """p(mutable | fixed, decision) of the training rows."""
 
     def __init__(self, fixed=(), seed=1):
         self.fixed = fixed
@@ -62,7 +62,7 @@ class RowBootstrap(Generator):
         return np.arange(len(self.matrix_))[alike]
 
     def feature_log_densities(self, matrix, decision=True, *, training=False):
-        """By the chain rule: of the rows that agree so far, the share that agrees in the next feature too."""
+        """By the chain rule: among the rows that agree so far, the share that agrees in the next feature."""
         before, known = self.givens_of(matrix, decision), self.training_givens_
         found = {}
         for j in self.mutable_:

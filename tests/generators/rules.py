@@ -39,7 +39,7 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class Never:
-    """No row obeys."""
+    """A rule that no row satisfies."""
 
     columns: tuple[int, ...]
 

@@ -68,7 +68,7 @@ def noise(n: int, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class StructuralModel:
-    """A structural model, its graph as predictors, and samplers that hold its conditionals."""
+    """A structural model, its graph as predictors, and samplers that contain its conditionals."""
 
     equations: Callable[..., Mapping[str, Any]]
     predictors: Mapping[str, list[str]]

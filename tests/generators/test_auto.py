@@ -1,4 +1,4 @@
-"""Choosing samplers by evidence: known processes choose their own model, and the seed decides, not the machine."""
+"""`Auto`: known processes choose their own model, reproducibly for a seed."""
 
 import pickle
 
@@ -49,12 +49,12 @@ def chosen(X, auto, seed=1, **settings):
         ),
     ],
 )
-def test_the_true_model_of_a_feature_is_chosen(process, auto, model):
+def test_true_model_of_a_feature_is_chosen(process, auto, model):
     assert [chosen(process(300, np.random.default_rng(seed)), auto, seed) for seed in range(3)] == [model] * 3
 
 
 @pytest.mark.slow
-def test_a_tree_is_chosen_for_a_step_in_a_number_and_not_for_a_line():
+def test_tree_is_chosen_for_a_step_and_not_for_a_line():
     rng = np.random.default_rng(1)
     x = rng.uniform(size=300)
     stepped = pd.DataFrame({"x": x, "y": np.where(x > 0.5, 3.0, 0.0) + 0.3 * rng.normal(size=300)})
@@ -64,7 +64,7 @@ def test_a_tree_is_chosen_for_a_step_in_a_number_and_not_for_a_line():
 
 
 class Memory(ConditionalSampler):
-    """Repeats the value of the training row with the very givens: perfect for rows that it has seen."""
+    """A sampler that repeats the value of the training row with equal givens: perfect for training rows."""
 
     handles = frozenset({"numeric"})
     thread_safe = True
@@ -79,13 +79,13 @@ class Memory(ConditionalSampler):
         return self.y_[order][nearest]
 
 
-def test_no_candidate_has_seen_the_rows_that_it_is_judged_by():
+def test_candidates_are_judged_on_held_out_rows():
     X = linear(300, np.random.default_rng(1))
     assert chosen(X, Auto({"norm": "norm", "memory": Memory()}, score="draws")) == "norm"
 
 
 @pytest.mark.slow
-def test_a_feature_with_a_candidate_without_density_is_judged_by_draws():
+def test_candidate_without_density_is_judged_by_draws():
     rng = np.random.default_rng(2)
     X = linear(300, rng).assign(z=rng.choice(["a", "b"], 300))
     regression = mcce.EstimatorSampler(LinearRegression())
@@ -96,8 +96,8 @@ def test_a_feature_with_a_candidate_without_density_is_judged_by_draws():
     assert type(chain.samplers_["y"]).__name__ == "EstimatorSampler"
 
 
-def test_three_donors_of_counted_numbers_are_judged_by_draws():
-    """Their shares are thirds, so that most counts are nearly impossible: the log score says nothing of the draws."""
+def test_three_donors_of_counts_are_judged_by_draws():
+    """Their shares are thirds, so that most counts are nearly impossible: the log score does not reflect the draws."""
     rng = np.random.default_rng(4)
     x = rng.uniform(0, 10, 400)
     X = pd.DataFrame({"x": x, "y": rng.poisson(5 + 4 * x).astype(float)})
@@ -108,7 +108,7 @@ def test_three_donors_of_counted_numbers_are_judged_by_draws():
     assert by_share.loc["y", ["sampler", "judged_by"]].tolist() == ["many donors", "log score"]
 
 
-def test_a_candidate_without_density_does_not_change_how_others_are_judged():
+def test_candidate_without_density_does_not_affect_other_scores():
     """Judged by CRPS because of pmm, `auto` lost up to 1.4 of the log score of a row (FICO)."""
     rng = np.random.default_rng(4)
     x = rng.uniform(0, 10, 400)
@@ -123,7 +123,7 @@ def test_a_candidate_without_density_does_not_change_how_others_are_judged():
     assert beside.verdicts[-1].note.endswith(f"and its CRPS is not better than that of {alone.sampler}")
 
 
-def test_all_default_candidates_of_counted_numbers_have_a_log_score():
+def test_all_default_candidates_of_counts_have_a_log_score():
     rng = np.random.default_rng(5)
     X = pd.DataFrame({"x": rng.normal(size=60), "y": rng.poisson(3, 60).astype(float)})
     found = ChainModel(sampler=Auto(n_folds=2), fixed=["x"], random_state=1).fit(X).choice_
@@ -139,7 +139,7 @@ def test_brier_scores_judge_levels_from_draws():
 
 
 class Doubled(MarginalSampler):
-    """The linear process of these tests, known beforehand: what a domain expert would register."""
+    """The true linear process of these tests, as a domain expert would register it."""
 
     handles = frozenset({"numeric"})
     draws_observed = False
@@ -152,7 +152,7 @@ class Doubled(MarginalSampler):
         return -0.5 * (values - 2 * given.matrix[:, 0]) ** 2 - 0.5 * np.log(2 * np.pi)
 
 
-def test_a_sampler_that_a_user_registers_takes_part_by_its_name(monkeypatch):
+def test_registered_sampler_can_be_a_candidate_by_name(monkeypatch):
     monkeypatch.setattr(SAMPLERS, "known", dict(SAMPLERS.known))
     mcce.register_sampler("doubled", Doubled)
     X = linear(300, np.random.default_rng(1))
@@ -166,7 +166,7 @@ class Broken(MarginalSampler):
         raise RuntimeError("no licence")
 
 
-def test_who_fails_or_refuses_is_left_out_with_the_reason():
+def test_failing_candidates_are_dropped_with_the_reason():
     X = step(100, np.random.default_rng(1))
     chain = ChainModel(sampler=Auto(["norm", Broken(), "cart"]), fixed=["x"], random_state=1).fit(X)
     notes = chain.choice_.left_out["note"]
@@ -176,7 +176,7 @@ def test_who_fails_or_refuses_is_left_out_with_the_reason():
     assert chain.choice_.sentences == ["y: cart, because no other candidate could be scored"]
 
 
-def test_missing_values_and_few_donors_leave_candidates_out():
+def test_missing_values_and_few_donors_drop_candidates():
     X = linear(200, np.random.default_rng(1))
     X.loc[::10, "y"] = np.nan
     chain = ChainModel(sampler=Auto(["marginal", "norm", "copula"]), fixed=["x"], min_donors=5, random_state=1).fit(X)
@@ -186,7 +186,7 @@ def test_missing_values_and_few_donors_leave_candidates_out():
     assert chain.samplers_["y"].min_donors == 5
 
 
-def test_if_nothing_can_model_a_feature_the_reasons_are_told():
+def test_no_remaining_candidate_raises_with_the_reasons():
     X = step(100, np.random.default_rng(1))
     message = (
         r"no candidate can model 'y' \(norm: NormSampler\(\) cannot.*Broken\(\): RuntimeError: no licence\)\. Name"
@@ -205,7 +205,7 @@ def chain():
 
 
 @pytest.mark.slow
-def test_the_seed_decides_and_not_the_threads(chain):
+def test_choice_depends_on_the_seed_and_not_on_threads(chain):
     again = ChainModel(sampler=Auto(QUICK), fixed=["age", "sex"], random_state=3, n_jobs=3).fit(loans())
     assert again.choice_ == chain.choice_
     pd.testing.assert_frame_equal(again.sample(20), chain.sample(20))
@@ -214,14 +214,14 @@ def test_the_seed_decides_and_not_the_threads(chain):
 
 
 @pytest.mark.slow
-def test_what_was_chosen_is_fitted_as_if_it_had_been_named(chain):
+def test_chosen_sampler_is_fitted_as_if_named(chain):
     by_name = {each.feature: each.sampler for each in chain.choice_.features}
     named = ChainModel(sampler=by_name, fixed=["age", "sex"], random_state=3).fit(loans())
     assert named.choice_ is None
     pd.testing.assert_frame_equal(named.sample(50), chain.sample(50))
 
 
-def test_it_survives_pickling_and_state(chain):
+def test_choice_survives_pickling_and_storage(chain):
     copy = pickle.loads(pickle.dumps(chain))
     assert copy.choice_ == chain.choice_
     assert copy.sampler == chain.sampler
@@ -233,7 +233,7 @@ def test_it_survives_pickling_and_state(chain):
 
 
 @pytest.mark.slow
-def test_it_may_stand_for_some_features_only():
+def test_auto_may_be_used_for_some_features():
     chain = ChainModel(sampler={"salary": "norm", "*": Auto(QUICK)}, fixed=["age", "sex"], random_state=1)
     found = chain.fit(loans(100)).choice_
     assert [each.feature for each in found.features] == ["education", "savings", "housing"]
@@ -241,7 +241,7 @@ def test_it_may_stand_for_some_features_only():
 
 
 @pytest.mark.slow
-def test_an_explainer_chooses_given_its_decision():
+def test_explainer_chooses_given_its_decision():
     X = loans()
     middle = X["salary"].median()
     explainer = mcce.MCCE(
@@ -274,17 +274,17 @@ def test_an_explainer_chooses_given_its_decision():
         ),
     ],
 )
-def test_what_is_refused(auto, error, message):
+def test_invalid_settings_raise(auto, error, message):
     with pytest.raises(error, match=message):
         ChainModel(sampler=auto, fixed=["x"]).fit(noise(100, np.random.default_rng(1)))
 
 
-def test_nobody_else_can_be_called_auto():
+def test_name_auto_is_reserved():
     with pytest.raises(SamplerError, match="the sampler name 'auto' is reserved"):
         mcce.register_sampler("auto", MarginalSampler)
 
 
-def test_a_bar_shows_the_work(monkeypatch):
+def test_progress_bar_is_shown(monkeypatch):
     shown = []
 
     def bar(total, what, progress):

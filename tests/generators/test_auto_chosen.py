@@ -1,4 +1,4 @@
-"""The chosen samplers, in words and tables."""
+"""Texts and tables of the chosen samplers."""
 
 import math
 
@@ -15,7 +15,7 @@ def choice(sampler, *verdicts, feature="salary"):
     return FeatureChoice(feature, sampler, "log score", 500, 5, verdicts)
 
 
-def test_the_reason_names_what_it_was_compared_with():
+def test_reason_names_the_compared_candidates():
     cheaper = "it is the cheapest within one standard error of best, whose held-out log score is 0.02 above (se 0.03)"
     assert choice("near", CHEAP, NEAR, BEST, SLOW, OUT).why == cheaper
     found = choice("best", CHEAP, BEST, OUT)
@@ -26,7 +26,7 @@ def test_the_reason_names_what_it_was_compared_with():
     assert by_draws.why == "its held-out CRPS is 0.5 below that of cheap (se 0.1)"
 
 
-def test_tables_have_every_candidate_with_its_figures():
+def test_tables_list_every_candidate_with_its_scores():
     found = Choice((choice("near", CHEAP, NEAR, BEST, SLOW, OUT), choice("best", OUT, BEST, feature=3)))
     assert found.table["sampler"].to_dict() == {"salary": "near", 3: "best"}
     assert found.table.loc["salary", ["behind", "se", "best"]].tolist() == [0.02, 0.03, "best"]
@@ -38,7 +38,7 @@ def test_tables_have_every_candidate_with_its_figures():
     assert found.left_out["note"].unique().tolist() == ["it is ordered"]
 
 
-def test_it_prints_what_was_chosen_and_why():
+def test_repr_shows_choices_and_reasons():
     text = repr(Choice((choice("near", CHEAP, NEAR, BEST),)))
     assert text.startswith(
         "The cheapest sampler within one standard error of the best, by 500 held-out rows in 5 folds"

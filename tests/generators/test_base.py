@@ -1,4 +1,4 @@
-"""What every generator inherits; one object for all that a draw depends on."""
+"""The base class of generators, and the request that a draw depends on."""
 
 import dataclasses
 import pickle
@@ -32,7 +32,7 @@ def request_of(generator, n=40):
     )
 
 
-def test_some_rows_of_a_request_draw_what_they_draw_among_all(generator):
+def test_subset_of_a_request_draws_the_same_rows(generator):
     request = request_of(generator)
     whole = generator.draw(request)
     assert whole.rejected.any()
@@ -43,7 +43,7 @@ def test_some_rows_of_a_request_draw_what_they_draw_among_all(generator):
         np.testing.assert_array_equal(some.rejected, whole.rejected[part])
 
 
-def test_what_is_not_dead_is_inside_its_restrictions_and_has_its_givens(generator):
+def test_live_rows_satisfy_restrictions_and_givens(generator):
     request = request_of(generator)
     drawn = generator.draw(request)
     income = drawn.rows[:, TABLE.columns.get_loc("income")]
@@ -52,7 +52,7 @@ def test_what_is_not_dead_is_inside_its_restrictions_and_has_its_givens(generato
     np.testing.assert_array_equal(generator.givens_of(drawn.rows), request.givens)
 
 
-def test_a_request_can_be_sent_and_not_changed(generator):
+def test_request_can_be_pickled_and_is_immutable(generator):
     request = request_of(generator)
     there = pickle.loads(pickle.dumps(request))
     np.testing.assert_array_equal(generator.draw(there).rows, generator.draw(request).rows)
@@ -61,7 +61,7 @@ def test_a_request_can_be_sent_and_not_changed(generator):
         request.seed = 5
 
 
-def test_densities_by_feature_are_those_of_the_mutable_ones(generator):
+def test_densities_by_feature_cover_the_mutable_features(generator):
     matrix = generator.schema_.encode(TABLE).matrix[:30]
     by_feature = generator.feature_log_densities(matrix, score(TABLE)[:30] >= 0.5)
     assert set(by_feature) == set(TABLE.columns) - set(FIXED)
@@ -77,7 +77,7 @@ def test_every_generator_is_a_subclass():
         Generator()
 
 
-def test_fit_and_draw_are_enough_to_sample(generator):
+def test_fit_and_draw_suffice_to_sample(generator):
     rows = generator.sample(50, TABLE[FIXED].iloc[:3], within={"income": (10, 70)})
     assert rows.index.names == ["id", "draw"]
     assert rows["income"].between(10, 70).all()
@@ -97,7 +97,7 @@ def test_givens_are_the_fixed_values_in_data_order_then_the_decision(generator):
     np.testing.assert_array_equal(generator.givens_of(matrix, wanted), generator.training_givens_)
 
 
-def test_a_subclass_that_cannot_be_stored_says_so(tmp_path):
+def test_subclass_without_storage_raises(tmp_path):
     explainer = mcce.MCCE(score, fixed=FIXED, generator=RowBootstrap(FIXED)).fit(TABLE)
     for each in (explainer, explainer.generator_):
         with pytest.raises(
@@ -110,9 +110,9 @@ def test_a_subclass_that_cannot_be_stored_says_so(tmp_path):
         explainer.fit(TABLE, sample_weight=np.ones(len(TABLE)))
 
 
-def test_what_differs_between_generators_is_their_own():
+def test_explainer_uses_the_overridden_generator_methods():
     class Told(RowBootstrap):
-        """Says other things than its base class does, as a private generator would."""
+        """A generator with other answers than its base class, as a private generator has."""
 
         def describe(self):
             return {"random_state": 7, "sampler": "told"}
@@ -129,9 +129,9 @@ def test_what_differs_between_generators_is_their_own():
     assert explainer.fit_seconds_ == 0.0
 
 
-def test_an_object_that_is_no_generator_is_told_what_to_subclass():
+def test_non_generator_raises_and_names_the_base_class():
     class Duck:
-        """Has the methods, and not the base class."""
+        """An object with the methods but not the base class."""
 
         fit = draw = givens_of = feature_log_densities = sample = lambda self: None
 

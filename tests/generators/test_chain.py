@@ -1,4 +1,4 @@
-"""The chain draws the distribution that it was fitted to, the same for any threads, blocks and company."""
+"""The chain draws its fitted distribution, independent of threads, blocks and batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def count_cells(frame):
 
 
 @pytest.mark.parametrize("order", ["data", "correlation", ["c", "a", "b"]])
-def test_the_joint_distribution_is_recovered(truth, order):
+def test_joint_distribution_is_recovered(truth, order):
     drawn = ChainModel(visit_sequence=order, random_state=1).fit(truth).sample(N)
     trained = count_cells(truth)
     counts = count_cells(drawn)
@@ -45,13 +45,13 @@ def test_fixed_values_are_conditioned_on(truth):
         assert stats.chisquare(counts[k].ravel(), 6000 * (JOINT[k] / P_A[k]).ravel()).pvalue > 1e-4
 
 
-def test_without_givens_the_fixed_features_are_drawn_jointly(truth):
+def test_fixed_features_are_drawn_jointly_without_givens(truth):
     chain = ChainModel(fixed=["a", "b"], random_state=1).fit(truth)
     drawn = chain.sample(N)
     assert stats.chi2_contingency([count_cells(drawn).ravel(), count_cells(truth).ravel()]).pvalue > 1e-4
 
 
-def test_a_numeric_regression_is_recovered():
+def test_numeric_regression_is_recovered():
     rng = np.random.default_rng(2)
     x = rng.uniform(0, 10, 20_000)
     frame = pd.DataFrame({"x": x, "y": 2 * x + rng.normal(0, 1, x.size)})
@@ -63,7 +63,7 @@ def test_a_numeric_regression_is_recovered():
     assert (drawn["y"] - 2 * drawn["x"]).std() == pytest.approx(1.0, abs=0.1)
 
 
-def test_the_decision_is_conditioned_on(truth):
+def test_decision_is_conditioned_on(truth):
     decision = (truth["c"] == 1).to_numpy()
     chain = ChainModel(fixed=["a"], random_state=1).fit(truth, decision)
     people = pd.DataFrame({"a": ["x", "z"]})
@@ -78,7 +78,7 @@ def test_the_decision_is_conditioned_on(truth):
     pd.testing.assert_frame_equal(chain.sample(given=people, n=10), chain.sample(given=people, n=10, decision=True))
 
 
-def test_without_fixed_features_the_decision_alone_is_conditioned_on(truth):
+def test_only_the_decision_is_conditioned_on_without_fixed_features(truth):
     chain = ChainModel(random_state=1).fit(truth, (truth["a"] == "z").to_numpy())
     assert (chain.sample(500, decision=True)["a"] == "z").all()
     assert (chain.sample(500, decision=False)["a"] != "z").all()
@@ -87,14 +87,14 @@ def test_without_fixed_features_the_decision_alone_is_conditioned_on(truth):
     assert (chain.sample(given=pd.DataFrame(index=["ann", "bob"]), n=50)["a"] == "z").all()
 
 
-def test_a_decision_that_nobody_has_cannot_be_bootstrapped(truth):
+def test_unseen_decision_cannot_be_bootstrapped(truth):
     chain = ChainModel(random_state=1).fit(truth.head(100), np.ones(100, dtype=bool))
     with pytest.raises(InputError, match="no training row has the decision False"):
         chain.sample(5, decision=False)
 
 
 @pytest.mark.parametrize("name", ["<decision>", "decision", "<<decision>>", "*"])
-def test_no_column_name_is_taken_for_the_decision(truth, name):
+def test_no_column_name_clashes_with_the_decision(truth, name):
     frame = truth.rename(columns={"c": name})
     decision = (truth["a"] == "z").to_numpy()
     chain = ChainModel(fixed=[name], random_state=1).fit(frame, decision)
@@ -109,7 +109,7 @@ def test_no_column_name_is_taken_for_the_decision(truth, name):
 # ---- samplers and orders
 
 
-def test_the_visit_sequence_decides_who_sees_whom(truth):
+def test_visit_sequence_determines_the_predictors(truth):
     chain = ChainModel(fixed=["b"], visit_sequence=["c", "a"]).fit(truth)
     assert chain.visit_sequence_ == ["c", "a"]
     assert chain.fixed_ == ["b"]
@@ -130,7 +130,7 @@ def test_each_feature_may_have_its_own_sampler(truth):
         assert stats.binomtest(int(drawn.loc[k, "b"].sum()), 4000, share).pvalue > 1e-4
 
 
-def test_samplers_of_the_user_are_cloned_not_fitted(truth):
+def test_given_samplers_are_cloned_and_not_fitted(truth):
     sampler = CartSampler(min_leaf=30)
     chain = ChainModel(sampler=sampler).fit(truth.head(500))
     assert vars(sampler) == {
@@ -150,7 +150,7 @@ def test_samplers_of_the_user_are_cloned_not_fitted(truth):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 4])
-def test_a_sampler_that_is_not_thread_safe_works(n_jobs):
+def test_sampler_that_is_not_thread_safe_works(n_jobs):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 3)), columns=list("xyz"))
     chain = ChainModel(sampler=Plain(shift=10.0), fixed=["x"], random_state=1, n_jobs=n_jobs).fit(frame)
     drawn = chain.sample(given=frame[["x"]], n=100)
@@ -162,7 +162,7 @@ def test_a_sampler_that_is_not_thread_safe_works(n_jobs):
 
 
 @pytest.mark.parametrize("n_jobs", [2, 4, -1])
-def test_the_number_of_threads_changes_nothing(people, n_jobs, monkeypatch):
+def test_number_of_threads_does_not_matter(people, n_jobs, monkeypatch):
     monkeypatch.setattr(mcce.generators.chain, "BLOCK_ROWS", 64)
     one = ChainModel(fixed=["age"], random_state=1, n_jobs=1).fit(people)
     more = ChainModel(fixed=["age"], random_state=1, n_jobs=n_jobs).fit(people)
@@ -171,7 +171,7 @@ def test_the_number_of_threads_changes_nothing(people, n_jobs, monkeypatch):
     pd.testing.assert_frame_equal(one.sample(given=rows, n=30), more.sample(given=rows, n=30), check_exact=True)
 
 
-def test_the_size_of_blocks_changes_nothing(people, chain, monkeypatch):
+def test_block_size_does_not_matter(people, chain, monkeypatch):
     rows = people[["age", "sex"]].iloc[:30]
     whole = chain.sample(given=rows, n=5), chain.sample(100)
     monkeypatch.setattr(mcce.generators.chain, "BLOCK_ROWS", 7)
@@ -179,14 +179,14 @@ def test_the_size_of_blocks_changes_nothing(people, chain, monkeypatch):
     pd.testing.assert_frame_equal(chain.sample(100), whole[1], check_exact=True)
 
 
-def test_order_and_company_of_the_given_rows_change_nothing(people, chain):
+def test_order_and_batch_of_given_rows_do_not_matter(people, chain):
     rows = people[["age", "sex"]].drop_duplicates()
     drawn = chain.sample(given=rows, n=5)
     shuffled = rows.sample(frac=0.5, random_state=0)
     pd.testing.assert_frame_equal(chain.sample(given=shuffled, n=5), drawn.loc[shuffled.index], check_exact=True)
 
 
-def test_fewer_draws_are_the_first_of_more(people, chain):
+def test_fewer_draws_are_the_first_of_more_draws(people, chain):
     rows = people[["age", "sex"]].drop_duplicates().iloc[:10]
     few, many = chain.sample(given=rows, n=3), chain.sample(given=rows, n=8)
     pd.testing.assert_frame_equal(few, many[many.index.get_level_values("draw") < 3], check_exact=True)
@@ -194,7 +194,7 @@ def test_fewer_draws_are_the_first_of_more(people, chain):
 
 
 @pytest.mark.slow
-def test_the_seed_decides(people):
+def test_draws_depend_on_the_seed(people):
     first = ChainModel(random_state=1).fit(people)
     pd.testing.assert_frame_equal(first.sample(50), first.sample(50))
     pd.testing.assert_frame_equal(first.sample(50), ChainModel(random_state=1).fit(people).sample(50))
@@ -205,7 +205,7 @@ def test_the_seed_decides(people):
     assert fresh[0].seed_ != fresh[1].seed_
 
 
-def test_global_random_state_is_neither_read_nor_moved(people):
+def test_global_random_state_is_neither_read_nor_changed(people):
     np.random.seed(1)  # noqa: NPY002
     before = repr(np.random.get_state())  # noqa: NPY002
     drawn = ChainModel(random_state=1).fit(people).sample(20)
@@ -214,7 +214,7 @@ def test_global_random_state_is_neither_read_nor_moved(people):
     pd.testing.assert_frame_equal(ChainModel(random_state=1).fit(people).sample(20), drawn)
 
 
-def test_the_training_table_is_left_as_it_was(people):
+def test_training_table_is_not_modified(people):
     before = people.copy(deep=True)
     ChainModel(fixed=["age"], random_state=1).fit(people).sample(10)
     pd.testing.assert_frame_equal(people, before)

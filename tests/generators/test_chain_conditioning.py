@@ -1,4 +1,4 @@
-"""Truncated conditionals are not the conditioned joint; weighted, or resampled, they are. Against known answers."""
+"""Weighted or resampled truncated draws follow the conditioned joint distribution."""
 
 from contextlib import nullcontext
 
@@ -16,7 +16,7 @@ N = 20_000
 
 
 class Redrawn(NormSampler):
-    """A normal regression that does not know how to draw inside bounds: it draws again."""
+    """A normal regression without restricted draws: it uses rejection."""
 
     def sample(self, given, rng, within=None):
         return super().sample(given, rng)
@@ -25,7 +25,7 @@ class Redrawn(NormSampler):
 
 
 class Silent(NormSampler):
-    """A normal regression that does not say what it left out."""
+    """A normal regression that does not report its rejected probability."""
 
     def sample_within(self, given, rng, within):
         found = super().sample_within(given, rng, within)
@@ -42,7 +42,7 @@ def linear():
 
 
 def moments(chain):
-    """Mean and covariance of the normal distribution that the fitted regressions make up."""
+    """Return mean and covariance of the normal distribution implied by the fitted regressions."""
     mean, root = np.zeros(3), np.zeros((3, 3))
     for k, sampler in enumerate(chain.samplers_.values()):
         intercept, slopes = sampler.coef_[0], sampler.coef_[1:]
@@ -70,7 +70,7 @@ def assert_weighted_mean(rows, weights, expected, z=4.0):
 
 @pytest.mark.parametrize("sampler", [NormSampler(), *nightly(Redrawn(), Silent())], ids=repr)
 @pytest.mark.parametrize("constraint", ["rule", *nightly("bound", "rule without bounds")])
-def test_a_normal_chain_conditioned_on_its_last_variables(linear, sampler, constraint):
+def test_normal_chain_conditioned_on_its_last_variables(linear, sampler, constraint):
     chain = ChainModel(sampler=sampler, random_state=1).fit(linear)
     if constraint == "bound":
         asked = {"within": {"x3": (1.5, None)}}
@@ -100,8 +100,8 @@ def test_a_normal_chain_conditioned_on_its_last_variables(linear, sampler, const
 
 
 @pytest.mark.slow
-def test_the_mean_weight_is_the_probability_of_what_is_allowed(linear):
-    """Also across a bound and rules, with the caps on draws."""
+def test_mean_weight_is_the_allowed_probability(linear):
+    """Also with a bound and rules, and with limited numbers of draws."""
     chain = ChainModel(sampler="norm", random_state=1).fit(linear)
     request = DrawRequest(
         np.empty((N, 0)),
@@ -121,7 +121,7 @@ def test_the_mean_weight_is_the_probability_of_what_is_allowed(linear):
 
 @pytest.fixture(scope="module")
 def shop():
-    """A table whose cells a tree tells apart: the chain's joint distribution is that of the table."""
+    """A table whose cells a tree separates: the joint distribution of the chain is that of the table."""
     rng = np.random.default_rng(8)
     size = rng.choice(["s", "m", "l"], 6000, p=[0.5, 0.3, 0.2])
     colour = np.where(rng.random(6000) < pd.Series(size).map({"s": 0.1, "m": 0.4, "l": 0.9}), "red", "blue")

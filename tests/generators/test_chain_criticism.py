@@ -1,4 +1,4 @@
-"""The criticism of a fitted chain: what it is given, what it refuses, what it may not depend on."""
+"""The criticism of a fitted chain: its input, errors, and invariance."""
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ def homes(n, seed, missing=0.0):
 SAMPLERS = {"salary": "norm", "rent": "norm", "pet": "marginal"}
 
 
-def test_the_wrong_conditional_is_accused_and_not_those_that_stand_on_it():
+def test_only_the_wrong_conditional_is_flagged():
     chain = mcce.ChainModel(sampler=SAMPLERS, fixed=["age"], random_state=1).fit(homes(2000, 1))
     found = chain.criticise(homes(400, 2))
     assert found.accused == ["salary"]
@@ -30,7 +30,7 @@ def test_the_wrong_conditional_is_accused_and_not_those_that_stand_on_it():
     assert np.isfinite(found.table["log_score"]).all()
 
 
-def test_the_answer_depends_on_the_seed_alone():
+def test_result_depends_only_on_the_seed():
     X, new = homes(300, 1), homes(100, 2)
     tables = []
     for n_jobs, state in [(1, None), (2, None), (1, 5)]:
@@ -41,14 +41,14 @@ def test_the_answer_depends_on_the_seed_alone():
     assert (tables[0]["score"] != tables[2]["score"]).any()
 
 
-def test_predictors_are_what_the_conditional_is_given():
+def test_predictors_are_those_of_the_conditional():
     X = homes(600, 1)
     chain = mcce.ChainModel(sampler=SAMPLERS, fixed=["age"], predictors={"rent": ["age"]}, random_state=1).fit(X)
     found = chain.criticise(homes(300, 2))
     assert {c.feature.name for c in found["rent"].failure.conditions} == {"age"}
 
 
-def test_the_decision_is_given_row_by_row():
+def test_decision_is_given_row_by_row():
     X, new = homes(1000, 1), homes(300, 2)
     X["pet"] = np.where(X["salary"] > 70, "dog", "cat")
     new["pet"] = np.where(new["salary"] > 70, "dog", "cat")
@@ -78,14 +78,14 @@ class Complete(mcce.MarginalSampler):
     handles_missing = False
 
 
-def test_missing_values_that_a_sampler_does_not_handle_are_refused():
+def test_missing_values_unsupported_by_a_sampler_raise():
     chain = mcce.ChainModel(sampler={"pet": Complete(), "*": "ctree"}, fixed=["age"], random_state=1)
     message = r"X_new has missing values in 'rent', which Complete\(\) for 'pet' does not handle; fill them"
     with pytest.raises(InputError, match=message):
         chain.fit(homes(100, 1)).criticise(homes(100, 2, missing=0.5))
 
 
-def test_what_cannot_be_judged_is_refused():
+def test_invalid_input_raises():
     chain = mcce.ChainModel(sampler=SAMPLERS, fixed=["age"], random_state=1)
     with pytest.raises(NotFittedError, match="not fitted"):
         chain.criticise(homes(100, 1))
@@ -98,7 +98,7 @@ def test_what_cannot_be_judged_is_refused():
         chain.criticise(homes(100, 1)[["age"]])
 
 
-def test_training_rows_are_judged_with_a_warning():
+def test_judging_training_rows_warns():
     X = homes(100, 1)
     chain = mcce.ChainModel(sampler=SAMPLERS, fixed=["age"], random_state=1).fit(X)
     with pytest.warns(MCCEWarning, match="all 60 rows of X_new are training rows"):

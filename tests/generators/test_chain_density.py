@@ -59,7 +59,7 @@ def chain(loans):
 # ---- log_density
 
 
-def test_a_known_probability_is_recovered(truth):
+def test_known_probability_is_recovered(truth):
     chain = ChainModel(fixed=["w"], random_state=1).fit(truth)
     rows = truth.drop_duplicates()
     assert len(rows) == 8
@@ -71,7 +71,7 @@ def test_a_known_probability_is_recovered(truth):
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_the_sum_of_the_features_is_the_density(chain, loans, training):
+def test_features_sum_to_the_density(chain, loans, training):
     train, _ = loans
     total = chain.log_density(train, training=training)
     each = chain.log_density(train, training=training, per_feature=True)
@@ -83,8 +83,8 @@ def test_the_sum_of_the_features_is_the_density(chain, loans, training):
     np.testing.assert_allclose(total, each.to_numpy().sum(axis=1), rtol=1e-12)
 
 
-def test_the_samplers_densities_are_summed(loans):
-    """In an order that is not the data's, with fixed columns in its middle, by hand."""
+def test_densities_of_samplers_are_summed(loans):
+    """In an order different from the data, with fixed columns in the middle, by hand calculation."""
     train, test = loans
     order = [name for name in reversed(train.columns) if name not in ("salary", "sex")]
     chain = ChainModel(fixed=["salary", "sex"], visit_sequence=order, random_state=1).fit(train)
@@ -108,7 +108,7 @@ def test_rows_do_not_depend_on_each_other(chain, loans):
 
 
 def test_realistic_rows_rank_above_shuffled_ones():
-    """Three numbers that nearly determine each other; shuffled, they fit no more."""
+    """Three numbers that nearly determine each other; shuffled rows are inconsistent."""
     rng = np.random.default_rng(1)
 
     def draw(n):
@@ -135,14 +135,14 @@ def test_realistic_loans_rank_above_shuffled_ones(chain, loans):
     assert 0.45 < auc(margin.log_density(test), margin.log_density(shuffled)) < 0.55
 
 
-def test_rows_of_the_chain_itself_are_likely(chain, loans):
+def test_rows_drawn_from_the_chain_are_likely(chain, loans):
     _, test = loans
     drawn = chain.sample(1000, random_state=3)
     assert np.isfinite(chain.log_density(drawn)).all()
     assert chain.log_density(drawn).median() > chain.log_density(shuffle(test, 3)).median()
 
 
-def test_training_rows_do_not_vouch_for_themselves(loans):
+def test_training_rows_do_not_support_themselves(loans):
     train, test = loans
     chain = ChainModel(fixed=["age", "sex"], random_state=1).fit(train)
     left_out = chain.log_density(train, training=True)
@@ -157,7 +157,7 @@ def decided(truth):
     return ChainModel(fixed=["w"], random_state=1).fit(truth[["w", "z"]], (truth["x"] == "yes").to_numpy())
 
 
-def test_the_decision_is_conditioned_on(decided):
+def test_decision_is_conditioned_on(decided):
     rows = pd.DataFrame({"w": ["no", "no", "yes", "yes"], "z": ["no", "yes"] * 2})
     w, z = code(rows["w"]), code(rows["z"])
     for wanted in (True, False):
@@ -187,8 +187,8 @@ def test_training_rows_are_left_out_under_their_own_decision(truth):
 
 
 @pytest.mark.parametrize("sampler", ["parametric", "copula", "polyreg"])
-def test_training_rows_are_refused_where_they_cannot_be_left_out(loans, sampler):
-    """Else a row would vouch for itself in one feature and not in the others."""
+def test_training_rows_raise_if_they_cannot_be_left_out(loans, sampler):
+    """Otherwise a row would support itself in one feature and not in the others."""
     train = loans[0][["age", "education", "salary"]]
     chain = ChainModel(fixed=["age"], sampler={"education": sampler, "*": "cart"}, random_state=1).fit(train)
     with pytest.raises(SamplerError, match=r"Sampler\(\) for 'education' cannot leave a training row out"):
@@ -199,14 +199,14 @@ def test_training_rows_are_refused_where_they_cannot_be_left_out(loans, sampler)
         chain.samplers_["education"].log_density(given, np.zeros(len(train)), training_rows=np.arange(len(train)))
 
 
-def test_other_rows_are_no_training_rows(chain, loans):
+def test_other_rows_are_not_training_rows(chain, loans):
     with pytest.raises(
         InputError, match="X has 1000 rows, but the generator was trained on 2000; training=True needs the"
     ):
         chain.log_density(loans[1], training=True)
 
 
-def test_a_sampler_without_density_is_named(loans):
+def test_sampler_without_density_is_named(loans):
     train = loans[0][["age", "education", "salary"]]
     samplers = {"salary": EstimatorSampler(LinearRegression()), "*": "cart"}
     chain = ChainModel(sampler=samplers, fixed=["age"], random_state=1).fit(train)
@@ -229,7 +229,7 @@ def z_by_cell(drawn):
     return counts
 
 
-def test_a_feature_depends_on_its_predictors_alone(truth):
+def test_feature_depends_only_on_its_predictors(truth):
     free = z_by_cell(ChainModel(random_state=1).fit(truth).sample(8000))
     chosen = z_by_cell(ChainModel(predictors={"z": ["x"]}, random_state=1).fit(truth).sample(8000))
     p_wx = P_W[:, None] * P_X
@@ -241,7 +241,7 @@ def test_a_feature_depends_on_its_predictors_alone(truth):
         np.testing.assert_allclose(share, p_z_given_x[x], atol=0.03)
 
 
-def test_a_feature_without_predictors_is_independent(truth):
+def test_feature_without_predictors_is_independent(truth):
     drawn = z_by_cell(ChainModel(predictors={"z": []}, random_state=1).fit(truth).sample(8000))
     assert stats.chi2_contingency(drawn.reshape(4, 2)).pvalue > LEVEL
     assert drawn.sum(axis=(0, 1))[1] / 8000 == pytest.approx((truth["z"] == "yes").mean(), abs=0.025)
@@ -265,7 +265,7 @@ def test_predictors_may_be_fixed_and_in_any_order(truth):
         pd.testing.assert_frame_equal(chain.sample(500), default)
 
 
-def test_the_decision_is_always_among_the_givens(truth):
+def test_decision_is_always_among_the_givens(truth):
     """The decision is w = yes; z without predictors still depends on it."""
     chain = ChainModel(predictors={"z": [], "x": []}, random_state=1).fit(truth[["x", "z"]], code(truth["w"]) == 1)
     for wanted in (0, 1):
@@ -277,7 +277,7 @@ def test_the_decision_is_always_among_the_givens(truth):
         assert stats.chi2_contingency(pd.crosstab(drawn["x"], drawn["z"])).pvalue > LEVEL
 
 
-def test_the_density_knows_the_predictors(truth):
+def test_density_uses_the_predictors(truth):
     chain = ChainModel(fixed=["w"], predictors={"z": ["x"]}, random_state=1).fit(truth)
     rows = truth.drop_duplicates()
     each = chain.log_density(rows, per_feature=True)["z"]
@@ -298,12 +298,12 @@ def test_the_density_knows_the_predictors(truth):
         ({"x": ["x"]}, r"predictors\['x'\] names 'x', which is not drawn before it"),
     ],
 )
-def test_predictors_that_cannot_be_are_refused(truth, predictors, message):
+def test_invalid_predictors_raise(truth, predictors, message):
     with pytest.raises(InputError, match=message):
         ChainModel(fixed=["w"], predictors=predictors).fit(truth)
 
 
-def test_the_visiting_order_decides_what_comes_before(truth):
+def test_visit_sequence_determines_the_preceding_features(truth):
     chain = ChainModel(predictors={"w": ["z"]}, visit_sequence=["z", "w", "x"], random_state=1).fit(truth)
     assert chain.sample(10).shape == (10, 3)
     with pytest.raises(InputError, match=r"predictors\['w'\] names 'z', which is not drawn before it"):
@@ -311,8 +311,8 @@ def test_the_visiting_order_decides_what_comes_before(truth):
 
 
 @pytest.mark.slow
-def test_the_explainer_takes_predictors():
-    """Without predictors of its own, the salary of the candidates does not follow the education any more."""
+def test_explainer_accepts_predictors():
+    """Without its predictors, the salary of the candidates does not follow the education."""
     loans = load_loans(1000)
     X = loans.X[["age", "education", "salary", "loan_amount"]]
 

@@ -1,4 +1,4 @@
-"""Chains with a causal graph: order, predictors, draws of known processes, storage, and the test of the graph."""
+"""Chains with a causal graph: order, predictors, known processes, storage, and the graph test."""
 
 import numpy as np
 import pandas as pd
@@ -21,33 +21,33 @@ X = linear()
 
 
 def modelled_on(chain):
-    """Return what each mutable feature is modelled on."""
+    """Return the predictors of each mutable feature."""
     layout = chain._layout
     names = [feature.name for feature in layout.features]
     return {names[k]: [names[j] for j in layout.columns_given(k)] for k in range(layout.n_given, len(names))}
 
 
-def test_the_order_and_the_predictors_are_those_of_the_graph():
+def test_order_and_predictors_match_the_graph():
     chain = ChainModel(sampler="norm", graph="a -> b -> c", random_state=1).fit(X)
     assert chain.visit_sequence_ == ["a", "b", "c", "e"]
     assert modelled_on(chain) == {"a": [], "b": ["a"], "c": ["b"], "e": ["a", "b", "c"]}
     assert chain.graph_ == Graph([("a", "b"), ("b", "c")])
 
 
-def test_features_outside_come_last_given_all_before():
-    """And a fixed feature outside the graph is given to them only."""
+def test_features_outside_the_graph_come_last_given_all_before():
+    """A fixed feature outside the graph is given only to them."""
     chain = ChainModel(sampler="norm", fixed=["e"], graph="b -> c", random_state=1).fit(X)
     assert modelled_on(chain) == {"b": [], "c": ["b"], "a": ["e", "b", "c"]}
 
 
-def test_the_decision_is_always_given():
+def test_decision_is_always_given():
     chain = ChainModel(sampler="norm", fixed=["a"], graph="a -> b; c", random_state=1).fit(X, (X["e"] > 0).to_numpy())
     decision = "<decision>"
     assert modelled_on(chain) == {"c": [decision], "b": ["a", decision], "e": ["a", decision, "c", "b"]}
 
 
 def test_draws_follow_a_linear_structural_model():
-    """Covariances are those of the true process; without the edge a -> c they are those of that other process."""
+    """Covariances match the true process; without the edge a -> c they match the process without it."""
     drawn = ChainModel(sampler="norm", graph="a -> b -> c; a -> c", random_state=1).fit(X).sample(n=40_000)
     weights = np.array([[0, 0, 0], [0.8, 0, 0], [-0.5, 0.7, 0]])
     inverse = np.linalg.inv(np.eye(3) - weights)
@@ -81,13 +81,13 @@ def test_groups_are_drawn_jointly_or_independently():
         ({"graph": 5}, "graph is 5; give a text as 'education -> salary'"),
     ],
 )
-def test_graphs_that_are_refused(settings, message):
+def test_invalid_graphs_raise(settings, message):
     with pytest.raises(InputError, match=message):
         ChainModel(**settings).fit(X)
 
 
 @pytest.mark.parametrize("form", ["text", "list", "file", "networkx", "confounded"])
-def test_a_chain_with_a_graph_is_stored(tmp_path, form):
+def test_chain_with_a_graph_round_trips(tmp_path, form):
     """Without its file, and without networkx."""
     networkx = pytest.importorskip("networkx")
     (tmp_path / "g.json").write_text('{"edges": [["a", "b"], ["b", "c"]]}')
@@ -102,14 +102,14 @@ def test_a_chain_with_a_graph_is_stored(tmp_path, form):
     assert again.sample(n=50).equals(chain.sample(n=50))
 
 
-def test_a_stored_order_that_is_not_of_the_graph_is_refused(tmp_path):
+def test_stored_order_inconsistent_with_the_graph_raises(tmp_path):
     chain = ChainModel(sampler="norm", graph="a -> b", random_state=1).fit(X[:300])
     chain.visit_sequence_ = ["b", "a", "c", "e"]
     with pytest.raises(InputError, match="visit_sequence_ is not that of the graph"):
         chain.save(tmp_path / "chain.mcce")
 
 
-def test_the_settings_of_results_name_the_graph():
+def test_settings_of_results_name_the_graph():
     chain = ChainModel(sampler="norm", graph="a -> b -> c", random_state=1).fit(X[:300])
     assert chain.describe()["graph"] == "a -> b\nb -> c"
     assert "graph='a -> b -> c'" in repr(chain)
@@ -117,7 +117,7 @@ def test_the_settings_of_results_name_the_graph():
 
 
 @pytest.mark.slow
-def test_the_check_finds_the_edge_that_is_left_out():
+def test_graph_test_finds_the_omitted_edge():
     right = ChainModel(sampler="norm", graph="a -> b -> c; a -> c; a, b, c -> e", random_state=1).fit(X[:1000])
     assert len(right.check_graph(X[:1000])) == 0
     assert "it implies no independence" in repr(right.check_graph(X[:1000]))
@@ -130,7 +130,7 @@ def test_the_check_finds_the_edge_that_is_left_out():
     assert "A graph is an assumption" in repr(check)
 
 
-def test_what_cannot_be_checked_is_refused():
+def test_untestable_graphs_raise():
     with pytest.raises(InputError, match="this chain has no graph to check; fit it with graph='a -> b'"):
         ChainModel(sampler="norm").fit(X[:300]).check_graph(X)
     chain = ChainModel(sampler="norm", graph="a -> b; c").fit(X[:300])

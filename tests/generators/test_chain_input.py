@@ -1,4 +1,4 @@
-"""Input that a chain refuses, and its messages."""
+"""Invalid input of a chain and the messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.generators.problem import Plain
         ([0.0, 1e-300, 5e-300], "column 'b' of X holds numbers in a range of 5e-300, whose squares"),
     ],
 )
-def test_numbers_whose_squares_leave_the_range_of_floats(values, message):
+def test_numbers_with_overflowing_squares_raise(values, message):
     table = pd.DataFrame({"a": [1.0, 2.0, 3.0] * 5, "b": values * 5})
     with pytest.raises(InputError, match=message):
         ChainModel().fit(table)
@@ -26,7 +26,7 @@ def test_numbers_whose_squares_leave_the_range_of_floats(values, message):
         chain.sample(given=pd.DataFrame({"a": [1e308]}))
 
 
-def test_missing_givens_that_the_dtype_cannot_hold():
+def test_missing_givens_that_the_dtype_cannot_hold_raise():
     chain = ChainModel(fixed=["a"]).fit(pd.DataFrame({"a": [1, 2, 3] * 5, "b": [1.0, 2.0, 3.0] * 5}))
     with pytest.raises(InputError, match=r"column 'a' of given has 1 missing .* row 'q', which .* int64 cannot hold"):
         chain.sample(given=pd.DataFrame({"a": [1.0, np.nan]}, index=["p", "q"]))
@@ -69,12 +69,12 @@ def test_missing_givens_that_the_dtype_cannot_hold():
         ({"n_jobs": 0}, InputError, "n_jobs is 0; it must be a whole number other than 0"),
     ],
 )
-def test_wrong_parameters_are_refused_when_fitting(truth, parameters, error, message):
+def test_invalid_parameters_raise_when_fitting(truth, parameters, error, message):
     with pytest.raises(error, match=message):
         ChainModel(**parameters).fit(truth.head(50))
 
 
-def test_a_sampler_that_does_not_handle_missing_values_is_refused():
+def test_sampler_without_missing_value_support_raises():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(50, 3)), columns=list("xyz"))
     frame.loc[3, "y"] = np.nan
@@ -89,7 +89,7 @@ def test_a_sampler_that_does_not_handle_missing_values_is_refused():
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.0, "3", None])
-def test_a_wrong_number_of_rows_is_refused(chain, n):
+def test_invalid_number_of_rows_raises(chain, n):
     with pytest.raises(InputError, match=rf"n is {n!r}; it must be a whole number of at least 1"):
         chain.sample(n)
 
@@ -111,19 +111,19 @@ def test_a_wrong_number_of_rows_is_refused(chain, n):
         ),
     ],
 )
-def test_wrong_givens_are_refused(people, chain, change, message):
+def test_invalid_givens_raise(people, chain, change, message):
     with pytest.raises(InputError, match=message):
         chain.sample(given=change(people[["age", "sex"]].iloc[:2]))
 
 
-def test_a_decision_of_the_wrong_length_is_refused(truth):
+def test_decision_of_the_wrong_length_raises(truth):
     with pytest.raises(
         InputError, match=r"decision has shape \(49,\) and dtype bool for 50 rows of X; give one boolean a row"
     ):
         ChainModel().fit(truth.head(50), np.ones(49, dtype=bool))
 
 
-def test_a_wrong_seed_is_refused_when_sampling(chain):
+def test_invalid_seed_raises_when_sampling(chain):
     with pytest.raises(InputError, match="random_state is 'x', but a seed is an integer"):
         chain.sample(1, random_state="x")
 
@@ -133,7 +133,7 @@ def test_not_fitted():
         ChainModel().sample(1)
 
 
-def test_repr_says_what_it_is():
+def test_repr_shows_the_settings():
     shown = repr(ChainModel(sampler={"a": CartSampler(min_leaf=9)}, fixed=("b",)))
     assert shown == "ChainModel(sampler={'a': CartSampler(min_leaf=9)}, fixed=['b'], visit_sequence='data')"
 
@@ -148,12 +148,12 @@ class TestBadCalls:
         rows = self.chain().sample(given=self.X.loc[[0, 0], ["g"]], n=2)
         assert list(rows.index) == [(0, 0), (0, 1), (0, 0), (0, 1)]
 
-    def test_several_index_levels_are_refused(self):
+    def test_several_index_levels_raise(self):
         given = self.X[["g"]].set_index([self.X.index, self.X.index])
         with pytest.raises(InputError, match="several levels"):
             self.chain().sample(given=given)
 
-    def test_failed_fit_leaves_no_half_fitted_chain(self):
+    def test_failed_fit_leaves_the_chain_unfitted(self):
         chain = self.chain()
         chain.sampler = "crat"
         with pytest.raises(SamplerError, match="did you mean 'cart'"):
@@ -166,11 +166,11 @@ class TestBadCalls:
         with pytest.raises(InputError, match="one boolean a row"):
             ChainModel(fixed=["g"]).fit(self.X, decision)
 
-    def test_decision_without_one_is_refused(self):
+    def test_decision_for_an_unconditioned_chain_raises(self):
         with pytest.raises(InputError, match="without a decision"):
             self.chain().sample(decision=True)
 
-    def test_other_decision_is_refused(self):
+    def test_other_decision_raises(self):
         chain = ChainModel(fixed=["g"]).fit(self.X, self.X["x"].to_numpy() > 50)
         with pytest.raises(InputError, match="True, False or None"):
             chain.sample(decision=2)
@@ -180,7 +180,7 @@ class TestBadCalls:
         with pytest.raises(InputError, match="give a list of column names"):
             ChainModel(fixed=fixed).fit(self.X)
 
-    def test_wrong_number_of_draws_names_the_sampler(self):
+    def test_invalid_number_of_draws_names_the_sampler(self):
         class TooFew(MarginalSampler):
             def sample(self, given, rng, within=None):
                 return super().sample(given, rng)[1:]
@@ -190,7 +190,7 @@ class TestBadCalls:
             chain.sample(5)
 
 
-def test_more_rows_than_memory_holds(monkeypatch):
+def test_rows_exceeding_memory_raise(monkeypatch):
     chain = ChainModel(random_state=1).fit(pd.DataFrame({"x": range(30), "y": range(30)}))
     with pytest.raises(InputError, match=r"n is 1000000000000; it must be .* at most 1000000000"):
         chain.sample(10**12)

@@ -1,4 +1,4 @@
-"""The tables that a chain draws: columns, dtypes, ids; and restricted draws."""
+"""The tables drawn by a chain: columns, dtypes, ids; and restricted draws."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_rows_keep_columns_dtypes_and_fixed_values(people, chain):
     assert drawn.index.tolist() == [(i, k) for i in (5, 3, 8) for k in range(4)]
 
 
-def test_the_columns_of_given_may_stand_in_any_order(people, chain):
+def test_column_order_of_given_does_not_matter(people, chain):
     some = people.iloc[:3]
     pd.testing.assert_frame_equal(chain.sample(given=some[["sex", "age"]]), chain.sample(given=some[["age", "sex"]]))
 
@@ -40,7 +40,7 @@ def test_draws_without_givens_are_numbered(people, chain):
     pd.testing.assert_series_equal(drawn.dtypes, people.dtypes)
 
 
-def test_every_value_drawn_was_observed(people, chain):
+def test_every_drawn_value_was_observed(people, chain):
     drawn = chain.sample(1000)
     for name in people.columns:
         assert drawn[name].dropna().isin(people[name]).all()
@@ -51,7 +51,7 @@ def test_ids_of_any_type(people, chain):
     assert chain.sample(given=some, n=1).index.tolist() == [("ann", 0), ("bob", 0)]
 
 
-def test_no_row_to_draw_for(people, chain):
+def test_no_rows_to_draw_for(people, chain):
     drawn = chain.sample(given=people[["age", "sex"]].iloc[:0], n=3)
     assert drawn.shape == (0, 8)
     pd.testing.assert_series_equal(drawn.dtypes, people.dtypes)
@@ -77,7 +77,7 @@ def test_column_labels_of_any_kind(truth, names):
         assert (drawn.dtypes == frame.dtypes).all()
 
 
-def test_a_numpy_array_is_a_table_too():
+def test_numpy_array_is_a_valid_table():
     matrix = np.random.default_rng(0).normal(size=(100, 3))
     drawn = ChainModel(fixed=["x0"], random_state=1).fit(matrix).sample(5)
     assert list(drawn.columns) == ["x0", "x1", "x2"]
@@ -103,7 +103,7 @@ def families():
 
 
 @pytest.mark.parametrize("name", WITHIN_SAMPLERS)
-def test_restricted_draws_stay_inside_and_rows_without_any_are_dead(families, name, monkeypatch):
+def test_restricted_draws_stay_within_bounds_and_infeasible_rows_are_dead(families, name, monkeypatch):
     chain = ChainModel(sampler=WITHIN_SAMPLERS[name], fixed=["age"], random_state=1).fit(families)
     n = 4000
     request = DrawRequest(np.full((n, 1), 48.0), np.zeros(n, dtype=np.uint64), np.arange(n, dtype=np.uint64), 1)

@@ -1,4 +1,4 @@
-"""Chains of weighted rows: whole weights draw what the repeated rows draw, zeros are absent, others are relative."""
+"""Chains of weighted rows: counts are repeated rows, zeros are absent, others are relative."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ EXACT = {
 
 @pytest.mark.filterwarnings("ignore:.*rows could not be drawn within")
 @pytest.mark.parametrize("name", nightly_but(EXACT, "small leaves", "proper cart", "marginal"))
-def test_whole_weights_draw_what_the_repeated_rows_draw(name, X, counts):
-    """Bit for bit: the same trees, the same random numbers, the same donors; densities too."""
+def test_integer_weights_draw_the_same_as_repeated_rows(name, X, counts):
+    """Bit for bit: the same trees, random numbers and donors, and the same densities."""
     weighted = mcce.ChainModel(sampler=EXACT[name], fixed=FIXED, random_state=1).fit(X, sample_weight=counts)
     repeated = mcce.ChainModel(sampler=EXACT[name], fixed=FIXED, random_state=1).fit(_repeated(X, counts))
     given = X[FIXED].iloc[:40]
@@ -70,7 +70,7 @@ def test_whole_weights_draw_what_the_repeated_rows_draw(name, X, counts):
 
 
 @pytest.mark.parametrize("name", ["cart", "marginal"])
-def test_whole_weights_support_what_the_repeated_rows_support(name, X, counts):
+def test_integer_weights_support_the_same_as_repeated_rows(name, X, counts):
     numbers = X[["age", "salary", "savings"]]
     weighted = mcce.ChainModel(sampler=name, fixed=["age"]).fit(numbers, sample_weight=counts)
     repeated = mcce.ChainModel(sampler=name, fixed=["age"]).fit(_repeated(numbers, counts))
@@ -84,8 +84,8 @@ def test_whole_weights_support_what_the_repeated_rows_support(name, X, counts):
     assert not found.all()
 
 
-def test_leaving_a_row_out_leaves_its_weight_out(X, counts):
-    """A row of weight 3 is three rows in its own density: without them the others are left."""
+def test_leave_one_out_removes_the_weight(X, counts):
+    """A row of weight 3 is three rows in its own density: all three are left out."""
     numbers = X[["age", "salary"]].dropna().reset_index(drop=True)
     weights = np.random.default_rng(8).integers(1, 4, len(numbers))
     for sampler in (mcce.CartSampler(max_depth=0), "marginal"):
@@ -120,7 +120,7 @@ def test_relative_weights_have_no_scale(sampler, X):
     assert _same(drawn[0], drawn[1]) == _same(drawn[0], drawn[2]) == 1.0
 
 
-def test_equal_relative_weights_are_none(X):
+def test_equal_relative_weights_have_no_effect(X):
     plain = mcce.ChainModel(fixed=FIXED, random_state=1).fit(X)
     equal = mcce.ChainModel(fixed=FIXED, random_state=1).fit(X, sample_weight=np.full(N, 0.3))
     assert _same(plain.sample(200), equal.sample(200)) == 1.0
@@ -136,11 +136,11 @@ def test_draws_follow_the_weights():
         chain = mcce.ChainModel(sampler=sampler, fixed=["group"], random_state=1).fit(X, sample_weight=weights)
         drawn = chain.sample(5000, pd.DataFrame({"group": ["a"]}))["value"].value_counts().reindex([1.0, 2.0, 3.0])
         expected = np.array([0.1, 0.25, 0.65]) * 5000
-        slack = 1.0 if sampler == "cart" else 30.0  # a forest's bootstrap samples have an error of their own
+        slack = 1.0 if sampler == "cart" else 30.0  # the bootstrap samples of a forest add an error
         assert ((drawn - expected) ** 2 / expected).sum() < 13.8 * slack
 
 
-def test_associations_are_those_of_the_repeated_rows(X, counts):
+def test_associations_equal_repeated_rows(X, counts):
     schema = Schema.from_data(X)
     kept = counts > 0
     weighted = replace(schema.encode(X[kept]), weights=counts[kept].astype(float))
@@ -159,7 +159,7 @@ def test_min_donors_counts_rows_not_weights(X):
 @pytest.mark.parametrize(
     "sampler", ["marginal", mcce.ForestSampler(n_trees=3, honest=True), *nightly("cart", "forest")]
 )
-def test_a_weighted_chain_survives_storage(sampler, X, counts, tmp_path):
+def test_weighted_chain_round_trips(sampler, X, counts, tmp_path):
     chain = mcce.ChainModel(sampler=sampler, fixed=FIXED, random_state=1).fit(X, sample_weight=1.5 * counts)
     chain.save(tmp_path / "chain")
     again = mcce.ChainModel.load(tmp_path / "chain")
@@ -170,7 +170,7 @@ def test_a_weighted_chain_survives_storage(sampler, X, counts, tmp_path):
 
 
 class Unweighted(mcce.ConditionalSampler):
-    """A plug-in written before there were weights."""
+    """A plug-in without support for weights."""
 
     def fit(self, given, target):
         self.values_ = target.values
@@ -181,14 +181,14 @@ class Unweighted(mcce.ConditionalSampler):
 
 
 @pytest.mark.parametrize("sampler", [Unweighted()])
-def test_a_sampler_that_would_ignore_weights_is_refused(sampler, X, counts):
+def test_sampler_that_ignores_weights_raises(sampler, X, counts):
     name = type(sampler).__name__
     chain = mcce.ChainModel(sampler={"savings": sampler, "*": "cart"}, fixed=FIXED)
     with pytest.raises(mcce.SamplerError, match=rf"^{name}\(.*\) for 'savings' does not take sample_weight"):
         chain.fit(X, sample_weight=counts)
 
 
-def test_explainers_take_weights_and_drop_rows_without(X, counts):
+def test_explainers_accept_weights_and_drop_rows_without_weight(X, counts):
     numbers = X.select_dtypes("number").fillna(0)
 
     def rich(rows):
@@ -203,7 +203,7 @@ def test_explainers_take_weights_and_drop_rows_without(X, counts):
         mcce.MCCE(rich, decision=True).fit(numbers, sample_weight=[1, 2, 3])
 
 
-def test_a_generator_that_takes_no_weights_is_refused(X, counts):
+def test_generator_without_weight_support_raises(X, counts):
     class Joint(mcce.ChainModel):
         takes_weights = False
 

@@ -1,4 +1,4 @@
-"""Draws of some features given others, before and after them in the chain, against enumeration."""
+"""Draws of some features given earlier and later ones, compared with enumeration."""
 
 from itertools import product
 
@@ -14,7 +14,7 @@ from mcce.generators.joint.mixture_generator import MixtureGenerator
 
 @pytest.fixture(scope="module")
 def chain() -> mcce.ChainModel:
-    """A chain of three columns of levels, of which each depends on the one before, and on the decision."""
+    """A chain of three categorical columns, each depending on the preceding one and on the decision."""
     rng = np.random.default_rng(1)
     a = rng.integers(0, 3, 600)
     b = np.where(rng.uniform(size=600) < 0.7, a, rng.integers(0, 3, 600))
@@ -24,7 +24,7 @@ def chain() -> mcce.ChainModel:
 
 
 def joint(chain: mcce.ChainModel, wanted: float) -> dict[tuple[int, ...], float]:
-    """Return the probability of every row, whatever the decision."""
+    """Return the probability of every row, marginal over the decision."""
     rows = np.array(list(product(range(3), repeat=3)), dtype=float)
     by_decision = [sum(chain.feature_log_densities(rows, y).values()) for y in (False, True)]
     total = np.exp(by_decision).T @ [1 - wanted, wanted]
@@ -32,7 +32,7 @@ def joint(chain: mcce.ChainModel, wanted: float) -> dict[tuple[int, ...], float]
 
 
 @pytest.mark.parametrize("kept", [(2,), (1, 2), (0, 2)])
-def test_weighted_draws_are_those_given_later_features(chain, kept):
+def test_weighted_draws_match_conditioning_on_later_features(chain, kept):
     own = np.array([0.0, 1.0, 2.0])
     around = chain.conditionals_around(own)
     assert around.wanted == pytest.approx(np.mean(chain.training_givens_[:, -1]), abs=0.01)
@@ -47,7 +47,7 @@ def test_weighted_draws_are_those_given_later_features(chain, kept):
         assert share == pytest.approx(p / sum(given.values()), abs=0.025)
 
 
-def test_density_is_that_of_the_mixture_over_decisions(chain):
+def test_density_matches_the_mixture_over_decisions(chain):
     around = chain.conditionals_around(np.zeros(3))
     of_rows = joint(chain, around.wanted)
     found = np.exp(around.log_density(np.array(list(of_rows), dtype=float)))
@@ -55,7 +55,7 @@ def test_density_is_that_of_the_mixture_over_decisions(chain):
     assert found.sum() == pytest.approx(1.0)
 
 
-def test_a_determined_column_has_no_density(chain):
+def test_determined_column_has_no_density(chain):
     own = np.array([0.0, 1.0, 2.0])
     everything, keys = np.ones((1, 3), dtype=bool), np.zeros(1, dtype=np.uint64)
     of_all = chain.conditionals_around(own).draw(everything, keys, 2)[1]
@@ -63,7 +63,7 @@ def test_a_determined_column_has_no_density(chain):
     assert (of_all < without).all()
 
 
-def test_share_of_wanted_is_that_of_people_with_the_same_fixed_values():
+def test_acceptance_rate_matches_rows_with_the_same_fixed_values():
     rng, fixed = np.random.default_rng(1), np.repeat([0.0, 1.0], 200)
     X = pd.DataFrame({"home": pd.Categorical.from_codes(fixed.astype(int), ["own", "rent"]), "z": rng.normal(size=400)})
     wanted = np.arange(400) % 4 < 1 + 2 * fixed  # a quarter of the owners, three quarters of the others
@@ -72,14 +72,14 @@ def test_share_of_wanted_is_that_of_people_with_the_same_fixed_values():
     assert shares == pytest.approx([0.25, 0.75], abs=0.01)
 
 
-def test_a_chain_without_training_values_is_refused():
+def test_chain_without_training_values_raises():
     X = pd.DataFrame(np.random.default_rng(1).normal(size=(80, 2)), columns=["a", "b"])
     chain = mcce.ChainModel(sampler="norm", random_state=1).fit(X, X["a"] > 0)
     with pytest.raises(InputError, match="saved with donors='none', without the decisions of training rows"):
         chain.stored("none").conditionals_around(np.zeros(2))
 
 
-def test_other_generators_are_refused():
+def test_other_generators_raise():
     X = pd.DataFrame(np.random.default_rng(1).normal(size=(80, 2)), columns=["a", "b"])
     with pytest.raises(
         InputError, match=r"drawn by the conditionals of a chain; a .* has no conditionals. Use a chain"

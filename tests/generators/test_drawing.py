@@ -1,4 +1,4 @@
-"""A block of rows, drawn inside restrictions and rules: the same bytes beside whatever stands there, deaths counted."""
+"""A block of rows drawn within restrictions and rules: independent of other rows, rejections counted."""
 
 from dataclasses import dataclass, replace
 
@@ -44,7 +44,7 @@ def request_of(n=N, **more):
 
 
 def constrained(n=N, **more):
-    """Some rows are free of each restriction; a rule sets bounds, another does not."""
+    """Some rows are free of each restriction; one rule has bounds, another has none."""
     numbers = np.arange(n)
     few, none = numbers % 4 == 0, numbers % 44 == 0  # nothing between two whole numbers
     levels = np.ones((n, 3), dtype=bool)
@@ -57,7 +57,7 @@ def constrained(n=N, **more):
     return request_of(n, restrictions=restrictions, rules=rules, **more)
 
 
-def test_rows_that_are_free_have_the_bytes_they_have_without_restrictions(chain):
+def test_unrestricted_rows_are_identical_with_and_without_restrictions(chain):
     free = chain.draw(request_of()).rows
     drawn = chain.draw(replace(constrained(), rules=())).rows
     is_free = (np.arange(N) % 4 > 0) & (np.arange(N) % 5 > 0)
@@ -72,7 +72,7 @@ def test_rows_that_are_free_have_the_bytes_they_have_without_restrictions(chain)
     np.testing.assert_array_equal(unbroken.log_weight, 0.0)
 
 
-def test_bounds_outside_of_all_donors_change_no_byte(families):
+def test_bounds_beyond_all_donors_change_no_byte(families):
     chain = ChainModel(fixed=["age"], random_state=1).fit(families)
     low = np.full(N, families["pay"].min())
     wide = request_of(restrictions={"pay": Within(low=low)}, weighted=True)
@@ -83,7 +83,7 @@ def test_bounds_outside_of_all_donors_change_no_byte(families):
     assert chain.draw(inside).tried == (N,)
 
 
-def test_a_missing_value_is_a_restriction_only_where_one_can_be_drawn(families):
+def test_missing_value_is_restricted_only_where_it_can_be_drawn(families):
     gaps = families.assign(pay=families["pay"].mask(np.arange(1500) % 3 == 0))
     chain = ChainModel(fixed=["age"], random_state=1).fit(gaps)
     free = chain.draw(request_of()).rows
@@ -96,7 +96,7 @@ def test_a_missing_value_is_a_restriction_only_where_one_can_be_drawn(families):
 
 
 @pytest.mark.parametrize("weighted", [True, *nightly(False)])
-def test_the_same_bytes_in_any_block_thread_or_order_of_rules(chain, weighted, monkeypatch):
+def test_draws_are_identical_for_any_block_thread_or_rule_order(chain, weighted, monkeypatch):
     request = constrained(weighted=weighted)
     drawn = chain.draw(request)
     alive = ~drawn.rejected
@@ -125,14 +125,14 @@ def test_the_same_bytes_in_any_block_thread_or_order_of_rules(chain, weighted, m
 
 
 @pytest.mark.slow
-def test_weights_change_no_row(chain):
+def test_weights_do_not_change_rows(chain):
     plain, weighted = (chain.draw(constrained(weighted=w)) for w in (False, True))
     np.testing.assert_array_equal(plain.rows, weighted.rows)
     np.testing.assert_array_equal(plain.rejected_by, weighted.rejected_by)
 
 
 @pytest.mark.slow
-def test_a_rule_without_bounds_has_the_distribution_of_one_with(families):
+def test_rules_with_and_without_bounds_have_the_same_distribution(families):
     chain = ChainModel(sampler={"grade": "parametric", "*": "norm"}, fixed=["age"], random_state=1).fit(families)
     means = []
     for bounds in (True, False):
@@ -154,7 +154,7 @@ def test_rules_may_read_the_factual_of_each_row(families):
     np.testing.assert_array_equal(chain.draw(request.take(part)).rows, drawn.rows[part])
 
 
-def test_a_row_is_counted_where_it_died(families):
+def test_rejected_row_is_counted_at_its_cause(families):
     chain = ChainModel(fixed=["age"], random_state=1).fit(families)
     numbers = np.arange(N)
     restrictions = {
@@ -181,7 +181,7 @@ def test_a_row_is_counted_where_it_died(families):
 
 @dataclass(frozen=True)
 class Selected:
-    """A rule for some rows, whose numbers stand in the place of factuals."""
+    """A rule for some rows, whose numbers replace the factuals."""
 
     rows: np.ndarray
     rule: object
@@ -205,7 +205,7 @@ class Selected:
         return self.name
 
 
-def test_a_restriction_of_a_given_kills_the_rows_outside(families):
+def test_restricted_given_rejects_rows_outside(families):
     chain = ChainModel(fixed=["age"], random_state=1).fit(families)
     drawn = chain.draw(request_of(restrictions={"age": Within(low=np.full(N, 40.0))}))
     np.testing.assert_array_equal(drawn.rejected, np.arange(N) % 3 == 0)

@@ -1,4 +1,4 @@
-"""One conditional, drawn inside what is allowed for each row."""
+"""One conditional drawn within the restriction of each row."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ TABLE = pd.DataFrame({"age": [1.0, 2.0] * 10, "x": np.arange(20.0)})
 SCHEMA = Schema.from_data(TABLE)
 
 
-def test_a_row_without_an_allowed_value_is_dead_and_goes_on_with_one_that_is_not_allowed():
+def test_row_without_allowed_value_is_dead_and_continues_with_another_value():
     table = SCHEMA.encode(TABLE)
     feature = SCHEMA.features[1]
     sampler = MarginalSampler().fit(table.first(0), table.column(1))
@@ -45,7 +45,7 @@ class Unrounded(NormSampler):
 
 
 class Silent(Unrounded):
-    """The same, and it does not say what it left out."""
+    """The same sampler, without the rejected probability."""
 
     def sample_within(self, given, rng, within):
         found = super().sample_within(given, rng, within)
@@ -56,8 +56,8 @@ class Silent(Unrounded):
     "sampler", [Unrounded(), Silent(), EstimatorSampler(LinearRegression()), NormSampler()], ids=repr
 )
 @pytest.mark.parametrize("bounds", [(3.0, 3.0), (2.6, 4.2), (-np.inf, 2.0), (4.0, np.inf)])
-def test_whole_numbers_inside_bounds_are_those_of_free_draws(sampler, bounds):
-    """A draw is allowed if it is once it is rounded; else a single value could never be drawn."""
+def test_integers_within_bounds_match_filtered_draws(sampler, bounds):
+    """A draw is allowed if its rounded value is; otherwise a single value could never be drawn."""
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"x": rng.normal(size=2000)})
     frame["kids"] = np.rint(3.0 + 0.5 * frame["x"] + rng.normal(0, 1.2, 2000)).astype(int)

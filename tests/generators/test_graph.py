@@ -1,4 +1,4 @@
-"""Causal graphs: what they say, against networkx and brute force."""
+"""Causal graphs compared with networkx and brute force."""
 
 import itertools
 import pickle
@@ -13,7 +13,7 @@ LOANS = "age, sex -> education -> salary; age -> salary; salary -> savings"
 
 
 def random_graph(seed, n=7, share=0.35, n_confounded=0):
-    """Return a graph of letters, and its edges and pairs; names are in no causal order."""
+    """Return a graph of letters, and its edges and pairs; names are not in causal order."""
     rng = np.random.default_rng(seed)
     names = rng.permutation(list("abcdefg"[:n])).tolist()
     edges = [(a, b) for a, b in itertools.combinations(names, 2) if rng.random() < share]
@@ -28,7 +28,7 @@ def random_graph(seed, n=7, share=0.35, n_confounded=0):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_relatives_and_order_are_those_of_networkx(seed):
+def test_relatives_and_order_match_networkx(seed):
     networkx = pytest.importorskip("networkx")
     graph, edges, _ = random_graph(seed)
     truth = networkx.DiGraph(edges)
@@ -43,7 +43,7 @@ def test_relatives_and_order_are_those_of_networkx(seed):
 
 
 def d_separated(edges, x, y, given):
-    """Say whether no trail between two nodes is active, by walking through all trails."""
+    """Return whether no trail between two nodes is active, by enumerating all trails."""
     nodes = {each for edge in edges for each in edge}
     below = {name: {name} for name in nodes}
     for _ in nodes:
@@ -88,13 +88,13 @@ def test_independences_are_d_separations(seed, n_confounded):
         assert {*listed} == {frozenset(pair) for pair in itertools.combinations(graph.nodes, 2)} - joined
 
 
-def test_the_order_is_stable_in_the_columns():
+def test_order_is_stable_in_the_columns():
     graph = Graph.from_text("c -> a; d; b")
     assert graph.order(["a", "b", "c", "d"]) == ["b", "c", "a", "d"]
     assert graph.order(["d", "c", "b", "a"]) == ["d", "c", "b", "a"]
 
 
-def test_features_that_share_a_cause_are_modelled_jointly():
+def test_features_with_a_common_cause_are_modelled_jointly():
     """Tian's factorisation: on earlier features of the group, and on the parents of all of them."""
     graph = Graph.from_text("p -> a; q -> b; a <-> b")
     assert graph.predictors(["p", "q", "a", "b"]) == {"p": [], "q": [], "a": ["p"], "b": ["p", "q", "a"]}
@@ -102,7 +102,7 @@ def test_features_that_share_a_cause_are_modelled_jointly():
     assert apart.predictors(["a", "b", "c"]) == {"a": [], "b": [], "c": ["a", "b"]}
 
 
-def test_an_ordering_of_shapr():
+def test_ordering_of_shapr():
     graph = Graph.from_ordering([["age", "sex"], "education", ["salary", "savings"]], [True, False, False])
     assert graph.predictors(graph.order()) == {
         "age": [],
@@ -117,7 +117,7 @@ def test_an_ordering_of_shapr():
     assert Graph.read({"causal_ordering": [["age", "sex"]], "confounding": True}).confounded == (("age", "sex"),)
 
 
-def test_an_ordering_with_an_outcome():
+def test_ordering_with_an_outcome():
     ordering = [["age"], ["education", "salary"], ["savings", "default"]]
     graph = Graph.from_ordering(ordering, True, outcome="default")
     assert graph.nodes == ("age", "education", "salary", "savings")
@@ -138,7 +138,7 @@ def test_an_ordering_with_an_outcome():
         ([["age"], [None]], False, "causal_ordering has None, where the name of a feature belongs"),
     ],
 )
-def test_orderings_that_are_refused(ordering, confounding, message):
+def test_invalid_orderings_raise(ordering, confounding, message):
     with pytest.raises(InputError, match=message):
         Graph.from_ordering(ordering, confounding)
 
@@ -151,12 +151,12 @@ def test_orderings_that_are_refused(ordering, confounding, message):
         ("a -> b -> a", "'a' -> 'b' -> 'a'"),
     ],
 )
-def test_a_cycle_is_named(edges, cycle):
+def test_cycle_is_named(edges, cycle):
     with pytest.raises(InputError, match=f"graph has the cycle {cycle}; remove one of these edges"):
         Graph.from_text(edges)
 
 
-def test_an_effect_that_cannot_be_learned_is_refused():
+def test_effect_that_cannot_be_learned_raises():
     for text in ("a -> b; a <-> b", "a -> m -> b; a <-> b", "a -> b; a <-> c; c <-> b"):
         with pytest.raises(InputError, match="'a' causes 'b' and that both share an unmeasured cause"):
             Graph.from_text(text)
@@ -175,12 +175,12 @@ def test_an_effect_that_cannot_be_learned_is_refused():
         ({"nodes": ["a"]}, "graph has no list of directed edges"),
     ],
 )
-def test_what_is_no_graph_is_refused(given, message):
+def test_invalid_graphs_raise(given, message):
     with pytest.raises(InputError, match=message):
         Graph.read(given)
 
 
-def test_an_undirected_graph_is_refused():
+def test_undirected_graph_raises():
     networkx = pytest.importorskip("networkx")
     with pytest.raises(InputError, match=r"graph is a Graph, which has no directions; give a networkx\.DiGraph"):
         Graph.read(networkx.Graph([("a", "b")]))
@@ -195,7 +195,7 @@ def test_names_of_columns():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_text_state_and_pickle_come_back_the_same(seed):
+def test_text_state_and_pickle_round_trip(seed):
     graph = random_graph(seed, n_confounded=2)[0]
     assert Graph.from_text(graph.to_text()) == graph
     assert from_state(to_state(graph)) == graph
@@ -204,7 +204,7 @@ def test_text_state_and_pickle_come_back_the_same(seed):
     assert graph != Graph([("a", "b")])
 
 
-def test_a_crafted_state_is_refused():
+def test_crafted_state_raises():
     state = to_state(Graph.from_text("a -> b"))
     for field, value in {"edges": 3, "nodes": [["a"]], "confounded": [["a", "a"]]}.items():
         with pytest.raises(InputError):
@@ -219,7 +219,7 @@ def test_a_crafted_state_is_refused():
 OUTCOME = "age -> salary; salary, debt -> default; region"
 
 
-def test_an_outcome_is_neither_a_column_nor_visited():
+def test_outcome_is_neither_a_column_nor_visited():
     graph = Graph.from_text(OUTCOME, outcome="default")
     assert graph.nodes == ("age", "salary", "debt", "region")
     assert graph.causes == ["age", "salary", "debt"]
@@ -252,12 +252,12 @@ def test_texts_and_other_forms_keep_the_outcome(tmp_path):
         ("age -> default; default <-> salary", "graph has '<->' beside the outcome 'default', .* leave it out"),
     ],
 )
-def test_what_is_not_an_outcome_is_refused(text, message):
+def test_invalid_outcome_raises(text, message):
     with pytest.raises(InputError, match=message):
         Graph.from_text(text, outcome="default")
 
 
-def test_an_outcome_that_is_a_column_is_refused():
+def test_outcome_that_is_a_column_raises():
     graph = Graph.from_text("age -> default", outcome="default")
     with pytest.raises(InputError, match="the outcome 'default' of the graph is a column of X; leave that column out"):
         graph.of_columns(["age", "default"])

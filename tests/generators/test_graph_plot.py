@@ -13,7 +13,7 @@ WIDE = Graph.from_ordering([[f"feature_{i}" for i in range(3)], [f"effect_number
 
 
 @pytest.mark.parametrize("graph", [LONG, WIDE], ids=["long names", "many features"])
-def test_names_do_not_overlap_and_lie_inside_400_pixels(graph):
+def test_names_do_not_overlap_and_fit_400_pixels(graph):
     ax = graph.plot()
     figure = ax.figure
     figure.set_dpi(100)
@@ -26,7 +26,7 @@ def test_names_do_not_overlap_and_lie_inside_400_pixels(graph):
     plt.close(figure)
 
 
-def test_causes_stand_above_effects_and_every_edge_is_drawn():
+def test_causes_are_above_effects_and_every_edge_is_drawn():
     _, ax = plt.subplots()
     assert LONG.plot(ax) is ax
     height = {text.get_text().replace("\n", ""): text.get_position()[1] for text in ax.texts if text.get_text()}
@@ -36,7 +36,7 @@ def test_causes_stand_above_effects_and_every_edge_is_drawn():
     plt.close(ax.figure)
 
 
-def test_a_name_is_shortened_after_three_lines():
+def test_name_is_shortened_after_three_lines():
     ax = Graph([("a", "x" * 400)]).plot()
     shown = max((text.get_text() for text in ax.texts), key=len)
     assert shown.count("\n") == 2

@@ -28,7 +28,7 @@ def test_every_name_can_be_quoted(name):
         ('a "b" -> c', "has quotes inside a name; quote the whole name"),
     ],
 )
-def test_text_that_is_refused(text, message):
+def test_invalid_text_raises(text, message):
     with pytest.raises(InputError, match=message):
         parse_text(text)
 
@@ -52,7 +52,7 @@ def write(folder, name, text):
     return path
 
 
-def test_a_dot_file(tmp_path):
+def test_dot_file(tmp_path):
     graph = Graph.read(str(write(tmp_path, "loans.dot", DOT)))
     assert graph == Graph(
         [("age", "education"), ("sex of applicant", "education"), ("education", "salary"), ("region", "town")],
@@ -77,7 +77,7 @@ def test_a_dot_file(tmp_path):
         ("digraph " + 30_000 * "{", "braces too deep inside each other"),
     ],
 )
-def test_dot_that_is_refused(tmp_path, text, message):
+def test_invalid_dot_raises(tmp_path, text, message):
     with pytest.raises(InputError, match=message):
         Graph.read(write(tmp_path, "g.dot", text))
 
@@ -96,14 +96,14 @@ def test_json_files(tmp_path):
     assert read["ordering"] == Graph.from_text("a, d -> b; a <-> d")
 
 
-def test_the_node_link_format_of_networkx(tmp_path):
+def test_networkx_node_link_format(tmp_path):
     networkx = pytest.importorskip("networkx")
     drawn = networkx.DiGraph([("a", "b"), ("b", "c")])
     path = write(tmp_path, "g.json", json.dumps(networkx.node_link_data(drawn, edges="edges")))
     assert Graph.from_file(path) == Graph.read(drawn)
 
 
-def test_files_that_are_refused(tmp_path):
+def test_invalid_files_raise(tmp_path):
     with pytest.raises(InputError, match=r"a graph is read from .dot, .gv and .json files; got 'g.txt'"):
         Graph.from_file(write(tmp_path, "g.txt", "a -> b"))
     with pytest.raises(InputError, match=r"the graph in 'none.dot' cannot be read"):

@@ -45,7 +45,7 @@ def mean_error(spread, n):
 @pytest.mark.parametrize("n", DRAWS)
 @pytest.mark.parametrize(("name", "do"), ACTIONS, ids=lambda each: str(each))
 @pytest.mark.parametrize("keep", [0.6, *slow(0.0, 1.0)])
-def test_interventional_distributions_are_those_of_the_structural_model(name, do, keep, n):
+def test_interventional_distributions_match_the_structural_model(name, do, keep, n):
     model = MODELS[name]
     rows = model.rows(noise(n, 1))
     truth = model.rows(noise(n, 2), do)
@@ -63,7 +63,7 @@ def test_interventional_distributions_are_those_of_the_structural_model(name, do
     assert stats.ks_2samp(after[effect][some], truth[effect][some]).pvalue > 1e-4
 
 
-def test_the_regression_that_ignores_a_confounder_is_not_the_effect():
+def test_regression_ignoring_a_confounder_is_not_the_effect():
     model = MODELS["confounder"]
     rows = model.rows(noise(4_000, 1))
     chain = model.chain(4_000)
@@ -96,7 +96,7 @@ def test_abduction_by_donors_has_a_larger_error():
     assert errors[0.0] > 1.2
 
 
-def test_abduction_recovers_levels_of_a_model_with_their_order():
+def test_abduction_recovers_ordered_levels():
     model = MODELS["classes"]
     own = noise(2_000, 3)
     rows, truth = model.rows(own), model.rows(own, {"school": "degree"})
@@ -138,14 +138,14 @@ LOANS = mcce.datasets.load_loans(400).X
 
 
 @pytest.mark.parametrize("sampler", ["cart", "parametric", *nightly("mixture")])
-def test_an_action_that_changes_nothing_changes_nothing(sampler):
+def test_action_equal_to_the_present_value_has_no_effect(sampler):
     chain = mcce.ChainModel(sampler=sampler, fixed=["age", "sex"], random_state=1).fit(LOANS[100:])
     rows = LOANS[:20]
     after = chain.intervene(rows, {"education": rows["education"].tolist()})
     pd.testing.assert_frame_equal(after.reset_index(drop=True), rows.reset_index(drop=True))
 
 
-def test_a_row_gets_the_same_draws_in_any_batch_and_for_any_number_of_threads():
+def test_draws_of_a_row_are_equal_in_any_batch_and_number_of_threads():
     chain = mcce.ChainModel(fixed=["age"], random_state=1).fit(LOANS)
     rows = LOANS[:30]
     options = {"keep": 0.5, "n": 4, "random_state": 3}
@@ -174,7 +174,7 @@ def test_blocks_do_not_matter(monkeypatch):
 
 
 def test_ranks_of_rounded_numbers_are_uniform():
-    """A gamma regression does not round its draws, and whole numbers stand for what is rounded to them."""
+    """A gamma regression does not round its draws; integers represent the values rounded to them."""
     rng = np.random.default_rng(0)
     group = rng.integers(0, 2, 3_000)
     X = pd.DataFrame({"g": group, "years": np.rint(rng.gamma(4.0, 1.0 + group)).astype(np.int64) + 1})
@@ -210,38 +210,38 @@ def test_missing_values_keep_their_ranks():
     chain = mcce.ChainModel(random_state=1).fit(X)
     rows = X[X["x"] == 0]
     after = chain.intervene(rows, {"x": 1})["y"].droplevel("draw")
-    assert after[rows["y"].isna()].isna().all()  # missing values stand last, and there are more of them given 1
+    assert after[rows["y"].isna()].isna().all()  # missing values are last, and more frequent given 1
     assert abs(after.isna().mean() - 0.6) < 0.05
 
 
-def test_a_chain_that_conditions_on_the_decision_is_refused():
+def test_chain_conditioned_on_the_decision_raises():
     decision = (LOANS["salary"] > 50_000).to_numpy()
     chain = mcce.ChainModel(fixed=["age"], random_state=1).fit(LOANS, decision)
     with pytest.raises(InputError, match=r"the decision is an effect of the features.*condition_on_decision=False"):
         chain.intervene(LOANS[:3], {"education": "master"})
 
 
-def test_given_the_decision_causes_depend_on_each_other():
-    """The reason for the refusal: among accepted rows the effect of x on y is not 2."""
+def test_conditioning_on_the_decision_makes_causes_dependent():
+    """The reason for the error: among accepted rows the effect of x on y is not 2."""
     model = MODELS["linear"]
     rows = model.rows(noise(20_000, 0))[["x", "y"]]
     accepted = rows[rows["x"] + rows["y"] > 2.0]
     assert np.polyfit(accepted["x"], accepted["y"], 1)[0] < 1.6
 
 
-def test_an_explainer_without_the_decision_offers_it():
+def test_explainer_without_conditioning_can_intervene():
     explainer = mcce.MCCE(lambda rows: rows["salary"] / 1e5, fixed=["age"], condition_on_decision=False, random_state=1)
     after = explainer.fit(LOANS).generator_.intervene(LOANS[:2], {"education": "master"}, keep=1.0, n=100)
     assert after.shape == (200, LOANS.shape[1])
 
 
-def test_joint_generators_are_refused():
+def test_joint_generators_raise():
     generator = mcce.generators.GENERATORS.find("mixture")(random_state=1).fit(LOANS[["age", "salary"]])
     with pytest.raises(InputError, match=r"models all features jointly, without causes and effects. Use mcce\.Chain"):
         generator.intervene(LOANS[:2], {"age": 30})
 
 
-def test_a_sampler_without_ranks_draws_afresh_only():
+def test_sampler_without_ranks_only_draws_afresh():
     chain = mcce.ChainModel(sampler={"salary": Normal(), "*": "cart"}, random_state=1).fit(LOANS[["age", "salary"]])
     rows = LOANS[["age", "salary"]][:5]
     message = r"keep=0.5 needs the ranks of 'salary', a descendant of 'age': Normal\(\) has no .*cart.*with keep=0"
@@ -266,13 +266,13 @@ def test_a_sampler_without_ranks_draws_afresh_only():
         ({"age": 30}, {"n": 0}, "n is 0"),
     ],
 )
-def test_bad_input_is_refused(values, options, message):
+def test_invalid_input_raises(values, options, message):
     chain = mcce.ChainModel(fixed=["age"], random_state=1).fit(LOANS)
     with pytest.raises(InputError, match=message):
         chain.intervene(LOANS[:3], values, **options)
 
 
-def test_rows_are_named_by_one_index():
+def test_rows_are_named_by_a_single_index():
     chain = mcce.ChainModel(fixed=["age"], random_state=1).fit(LOANS)
     rows = chain.sample(2, LOANS[["age"]].head(2))
     with pytest.raises(InputError, match=r"the index of rows has several levels"):
@@ -283,7 +283,7 @@ RECORDED = json.loads(dowhy.FIGURES.read_text())
 
 
 @pytest.mark.parametrize(("name", "do"), dowhy.ACTIONS.items())
-def test_means_and_counterfactuals_are_those_of_dowhy(name, do):
+def test_means_and_counterfactuals_match_dowhy(name, do):
     """Both fit the same linear equations to the same rows; the chain has a slight ridge."""
     chain = MODELS[name].chain(dowhy.TRAINING)
     rows = MODELS[name].rows(noise(dowhy.ROWS, 3))
@@ -296,7 +296,7 @@ def test_means_and_counterfactuals_are_those_of_dowhy(name, do):
         assert abs(drawn[column].mean() - expected) <= 3.0 * spread * np.sqrt(1 / dowhy.TRAINING + 1 / dowhy.DRAWS)
 
 
-def test_levels_below_the_action_are_refused_by_dowhy_alone():
+def test_levels_below_the_action_are_drawn_although_dowhy_rejects_them():
     assert "ClassifierFCM" in RECORDED["classes"]
     rows = MODELS["classes"].rows(noise(3, 0))
     after = MODELS["classes"].chain(dowhy.TRAINING).intervene(rows, {"school": "degree"})
@@ -304,7 +304,7 @@ def test_levels_below_the_action_are_refused_by_dowhy_alone():
 
 
 @pytest.mark.slow
-def test_the_figures_of_dowhy_are_still_those():
+def test_figures_of_dowhy_are_current():
     pytest.importorskip("dowhy")
     for name, do in dowhy.ACTIONS.items():
         for column, values in dowhy.counterfactuals(name, do).items():
@@ -312,7 +312,7 @@ def test_the_figures_of_dowhy_are_still_those():
     assert dowhy.refusal() == RECORDED["classes"]
 
 
-def test_a_feature_with_a_shared_unmeasured_cause_is_not_an_effect():
+def test_feature_with_a_shared_unmeasured_cause_is_not_an_effect():
     rng = np.random.default_rng(3)
     cause = rng.normal(size=2000)
     X = pd.DataFrame({"a": cause + rng.normal(size=2000), "b": cause + rng.normal(size=2000)})

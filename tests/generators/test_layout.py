@@ -1,4 +1,4 @@
-"""Where each column stands in the chain."""
+"""The position of each column in the chain."""
 
 import itertools
 
@@ -25,7 +25,7 @@ LAYOUTS = [
 
 
 @pytest.mark.parametrize("with_decision", [False, True])
-def test_every_layout_puts_fixed_columns_first_then_the_decision_then_the_visited(with_decision):
+def test_layout_has_fixed_columns_then_decision_then_visited(with_decision):
     for fixed, visited, _ in (layout for layout in LAYOUTS if layout[2] == with_decision):
         layout = ChainLayout.arrange(SCHEMA, fixed, visited, with_decision)
         decided = np.array([True, False])
@@ -46,7 +46,7 @@ def test_one_decision_for_all_rows():
 
 
 @pytest.mark.parametrize("decision", [1, 0.0, np.array([1, 0]), np.array([True]), np.array([[True, False]]), "yes"])
-def test_what_is_no_decision(decision):
+def test_invalid_decisions_raise(decision):
     layout = ChainLayout.arrange(SCHEMA, ["b"], ["a", "c", "<decision>"], True)
     with pytest.raises(InputError, match="decision must be True or False, for all rows or for each row"):
         layout.order(MATRIX, decision)
@@ -59,7 +59,7 @@ ROWS = pd.DataFrame({"age": np.arange(20, 60), "job": pd.Categorical(["clerk", "
 @pytest.mark.parametrize(
     "sampler", [PRIVATE, mcce.DPSampler, "dp", {"job": PRIVATE, "*": "cart"}, {"*": "dp"}, mcce.Auto([PRIVATE])]
 )
-def test_a_private_conditional_is_refused_outside_privacy(sampler):
+def test_private_conditional_outside_private_fit_raises(sampler):
     refused = r"DPSampler for '\w+' does not make this model private.*sampler=mcce\.Privacy"
     with pytest.raises(SamplerError, match=refused):
         mcce.ChainModel(sampler=sampler, n_jobs=1).fit(ROWS)
@@ -67,13 +67,13 @@ def test_a_private_conditional_is_refused_outside_privacy(sampler):
         mcce.MCCE(lambda rows: rows["age"] > 30, decision=True, sampler=sampler, n_jobs=1).fit(ROWS)
 
 
-def test_a_private_candidate_is_left_out_of_a_choice_by_evidence():
+def test_private_candidate_is_dropped_from_auto():
     chain = mcce.ChainModel(sampler=mcce.Auto(["cart", PRIVATE]), random_state=1, n_jobs=1).fit(ROWS)
     assert not any(isinstance(each, mcce.DPSampler) for each in chain.samplers_.values())
     assert chain.choice_.left_out["note"].str.contains("does not make this model private").all()
 
 
-def test_a_conditional_with_a_testing_seed_which_is_never_private_is_taken():
+def test_conditional_with_a_testing_seed_is_accepted():
     sampler = mcce.DPSampler(**{**PRIVATE.get_params(), "testing_seed": 1})
     chain = mcce.ChainModel(sampler=sampler, random_state=1, n_jobs=1).fit(ROWS)
     assert "not private" in disclosed(chain.samplers_["age"])

@@ -1,4 +1,4 @@
-"""Which columns a feature is modelled on: chosen, completed by the decision, and refused."""
+"""The predictors of a feature: given, completed by the decision, and invalid ones."""
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,13 @@ from mcce.generators.layout import choose_predictors
 NAMES = ["age", "sex", "decision", "salary", "savings", "loan"]
 
 
-def test_nothing_is_chosen_for_features_that_are_not_named():
+def test_unnamed_features_have_no_chosen_predictors():
     assert choose_predictors(None, NAMES, 3, with_decision=True) == {}
     assert choose_predictors({}, NAMES, 3, with_decision=True) == {}
     assert set(choose_predictors({"loan": []}, NAMES, 3, with_decision=True)) == {5}
 
 
-def test_columns_come_in_chain_order_once_with_the_decision():
+def test_columns_are_in_chain_order_once_with_the_decision():
     chosen = choose_predictors({"loan": ["savings", "age", "savings"], "salary": []}, NAMES, 3, with_decision=True)
     assert chosen == {5: [0, 2, 4], 3: [2]}
     names = [name for name in NAMES if name != "decision"]
@@ -26,7 +26,7 @@ def test_columns_come_in_chain_order_once_with_the_decision():
 
 
 @pytest.mark.parametrize("names", [[1, 2, 3], [("a", 1), ("a", 2), ("b", 1)], [None, 0.5, "x"]])
-def test_names_of_any_sort(names):
+def test_names_of_any_type(names):
     assert choose_predictors({names[2]: [names[0]]}, names, 1, with_decision=False) == {2: [0]}
 
 
@@ -45,13 +45,13 @@ def test_names_of_any_sort(names):
         ({"salary": ["salary"]}, r"predictors\['salary'\] names 'salary', which is not drawn before it"),
     ],
 )
-def test_refusals(predictors, message):
+def test_invalid_predictors_raise(predictors, message):
     with pytest.raises(InputError, match=message):
         choose_predictors(predictors, NAMES, 3, with_decision=True)
 
 
-def test_a_feature_depends_on_its_predictors_alone():
-    """y follows both a and b in the rows; modelled on b alone, its draws keep b's part and lose a's."""
+def test_feature_depends_only_on_its_predictors():
+    """y depends on a and b; modelled on b alone, its draws keep the effect of b and lose that of a."""
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 3000))
     X = pd.DataFrame({"a": a, "b": b, "y": 2 * a + b + 0.1 * rng.normal(size=3000)})

@@ -1,4 +1,4 @@
-"""Which sampler models which feature."""
+"""The assignment of samplers to features."""
 
 import numpy as np
 import pandas as pd
@@ -17,14 +17,14 @@ def made(sampler):
     return make_samplers(sampler, LAYOUT, SCHEMA.names)
 
 
-def test_one_for_all_is_a_new_object_for_each():
+def test_common_sampler_is_copied_for_each_feature():
     cart = CartSampler(min_leaf=3)
     samplers = made(cart)
     assert [s.min_leaf for s in samplers] == [3, 3, 3]
     assert len({id(s) for s in [*samplers, cart]}) == 4
 
 
-def test_by_feature_with_one_for_the_rest():
+def test_samplers_by_feature_with_a_default():
     samplers = made({"job": "marginal", "x": NormSampler(), "*": "ctree"})
     assert [type(s).__name__ for s in samplers] == ["NormSampler", "MarginalSampler", "CtreeSampler"]
 
@@ -43,7 +43,7 @@ def test_by_feature_with_one_for_the_rest():
         ({"job": "norm", "*": "cart"}, SamplerError, "'job'"),
     ],
 )
-def test_what_is_refused(sampler, error, message):
+def test_invalid_samplers_raise(sampler, error, message):
     with pytest.raises(error, match=message):
         made(sampler)
 
@@ -52,7 +52,7 @@ class Strict(MarginalSampler):
     handles_missing = False
 
 
-def test_missing_values_count_if_the_sampler_sees_them():
+def test_missing_values_matter_only_if_the_sampler_sees_them():
     with pytest.raises(SamplerError, match=r"for 'y' does not handle missing values, and 'y' has some; fill them"):
         made({"y": Strict(), "*": "cart"})
     made({"x": Strict(), "*": "cart"})  # is visited before y

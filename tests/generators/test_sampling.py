@@ -1,4 +1,4 @@
-"""Givens of draws: encoded from the user's table, or drawn from the training rows."""
+"""Givens of draws: encoded from the user's table or drawn from the training rows."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ def chain(sampler="cart", fixed=FIXED, decision=(True, False, True)):
     return made.fit(TABLE, None if decision is None else np.array(decision))
 
 
-def test_givens_come_in_the_order_of_the_data_with_the_decision_last(monkeypatch):
+def test_givens_are_in_data_order_with_the_decision_last(monkeypatch):
     given = pd.DataFrame({"age": [25.0, np.nan], "sex": ["m", "f"]}, index=["p", "q"])
     matrix, index = encode_given(given, SCHEMA, FIXED)
     np.testing.assert_array_equal(matrix, [[1.0, 25.0], [0.0, np.nan]])
@@ -40,7 +40,7 @@ def test_givens_come_in_the_order_of_the_data_with_the_decision_last(monkeypatch
     np.testing.assert_array_equal(requests[1].givens, [[1.0, 25.0], [0.0, np.nan]])
 
 
-def test_without_fixed_features_only_the_rows_are_given():
+def test_empty_givens_are_encoded_without_fixed_features():
     matrix, index = encode_given(pd.DataFrame(index=["p", "q", "r"]), SCHEMA, [])
     assert matrix.shape == (3, 0)
     assert len(index) == 3
@@ -60,12 +60,12 @@ def test_without_fixed_features_only_the_rows_are_given():
         ),
     ],
 )
-def test_what_cannot_be_given(given, message):
+def test_invalid_givens_raise(given, message):
     with pytest.raises(InputError, match=message):
         encode_given(given, SCHEMA, FIXED)
 
 
-def test_missing_values_are_refused_for_samplers_that_take_none():
+def test_missing_values_raise_for_samplers_without_support():
     class Strict(NormSampler):
         handles_missing = False
 
@@ -77,7 +77,7 @@ def test_missing_values_are_refused_for_samplers_that_take_none():
     assert len(strict.sample(1, given.fillna("m"))) == 2
 
 
-def test_a_bootstrap_takes_training_rows_evenly_and_the_same_for_one_seed():
+def test_bootstrap_is_uniform_and_reproducible():
     training = np.column_stack([np.arange(6.0), np.array([1, 0, 1, 0, 1, 1.0])])
     givens = bootstrap_givens(training, 6000, None, seed=3)
     assert stats.chisquare(np.bincount(givens[:, 0].astype(int), minlength=6)).pvalue > 1e-3
@@ -86,7 +86,7 @@ def test_a_bootstrap_takes_training_rows_evenly_and_the_same_for_one_seed():
     assert not np.array_equal(bootstrap_givens(training, 100, None, seed=4), givens[:100])
 
 
-def test_a_bootstrap_of_one_decision():
+def test_bootstrap_of_one_decision():
     training = np.column_stack([np.arange(6.0), np.array([1, 0, 1, 0, 1, 1.0])])
     givens = bootstrap_givens(training, 300, False, seed=3)
     assert set(givens[:, 0]) == {1.0, 3.0}
@@ -95,7 +95,7 @@ def test_a_bootstrap_of_one_decision():
 
 
 def test_draws_are_numbered_within_each_id():
-    index = draw_index(pd.Index(["q", "p", "q"]), 2)  # an id may stand twice in `given`
+    index = draw_index(pd.Index(["q", "p", "q"]), 2)  # an id may occur twice in `given`
     assert index.tolist() == [("q", 0), ("q", 1), ("p", 0), ("p", 1), ("q", 0), ("q", 1)]
     assert index.names == ["id", "draw"]
     assert len(draw_index(pd.Index([]), 3)) == 0

@@ -1,4 +1,4 @@
-"""Drawing inside what a user allows, weights, and resampling by them."""
+"""Drawing within restrictions, weights, and resampling by weight."""
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ def chain(table):
 GIVEN = pd.DataFrame({"g": [0, 1, 2]}, index=["a", "b", "c"])
 
 
-def test_bounds_and_levels_in_the_users_words(chain):
+def test_bounds_and_levels_in_user_units(chain):
     within = {
         "x": (-1, 2.5),
         "job": ["cook", "pilot"],
@@ -48,7 +48,7 @@ def test_bounds_and_levels_in_the_users_words(chain):
         assert set(chain.sample(300, GIVEN, within={"grade": ["low", "high"]})["grade"]) == {"low", "high"}
 
 
-def test_a_within_for_each_given_or_for_all(chain):
+def test_within_per_given_or_common(chain):
     rows = chain.sample(200, GIVEN, within={"x": Within(low=np.array([-np.inf, 0.0, 1.0]), high=np.array([2.0]))})
     least = rows["x"].groupby("id").min()
     assert (least >= [-np.inf, 0.0, 1.0]).all()
@@ -74,12 +74,12 @@ def test_a_within_for_each_given_or_for_all(chain):
         ([("x", 1)], "within is .*; give a dict"),
     ],
 )
-def test_what_is_refused(chain, within, message):
+def test_invalid_restrictions_raise(chain, within, message):
     with pytest.raises(InputError, match=message):
         chain.sample(5, GIVEN, within=within)
 
 
-def test_dead_rows_are_left_out_and_counted(chain):
+def test_dead_rows_are_dropped_and_counted(chain):
     high = {"x": Within(low=np.array([-np.inf, 1e6, -np.inf]))}
     message = (
         "20 of 60 rows could not be drawn within the restrictions and rules, and are left out \\(20 rejected by 'x'\\)"
@@ -136,13 +136,13 @@ def test_rules_are_texts_rule_objects_or_row_rules(chain):
         ({"importance": True, "resample": True}, "importance=True has no effect with resample=True"),
     ],
 )
-def test_rules_and_options_that_are_refused(chain, options, message):
+def test_invalid_rules_and_options_raise(chain, options, message):
     with pytest.raises(InputError, match=message):
         chain.sample(5, GIVEN, **options)
 
 
 @pytest.mark.slow
-def test_resampled_rows_are_a_function_of_the_seed_and_stand_for_their_weights(chain):
+def test_resampled_rows_depend_on_the_seed_and_represent_their_weights(chain):
     asked = {"within": {"start": (pd.Timestamp("2021-06-01"), None), "job": ["cook", "pilot"]}}
     with pytest.warns(MCCEWarning, match="rejected by 'job'"):
         rows, weights = chain.sample(500, GIVEN, importance=True, **asked)
@@ -160,7 +160,7 @@ def test_resampled_rows_are_a_function_of_the_seed_and_stand_for_their_weights(c
 
 
 @pytest.mark.slow
-def test_systematic_resampling_takes_a_row_as_often_as_its_weight_rounded():
+def test_systematic_resampling_repeats_a_row_by_its_rounded_weight():
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1, 2], [50, 30, 20])
     for _ in range(100):
@@ -177,6 +177,6 @@ def test_systematic_resampling_takes_a_row_as_often_as_its_weight_rounded():
     np.testing.assert_array_equal(at_the_end[0], [0, 0])
 
 
-def test_weights_far_below_the_least_number_are_relative(chain):
+def test_weights_below_the_smallest_float_are_relative(chain):
     weights = relative_weights(np.array([-2000.0, -2000.0 + np.log(3.0)]), np.zeros(2, dtype=int))
     np.testing.assert_allclose(weights, [0.5, 1.5])

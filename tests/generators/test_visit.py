@@ -44,7 +44,7 @@ def test_two_numbers_have_the_absolute_spearman_correlation(rng, decimals):
     assert associate(x, y) == pytest.approx(abs(stats.spearmanr(x, y).statistic), abs=1e-12)
 
 
-def test_an_ordered_column_counts_by_its_ranks(rng):
+def test_ordered_column_counts_by_its_ranks(rng):
     codes = rng.integers(0, 4, 300)
     y = codes + rng.normal(size=300)
     grades = pd.Categorical.from_codes(codes, ["d", "c", "b", "a"], ordered=True)
@@ -52,7 +52,7 @@ def test_an_ordered_column_counts_by_its_ranks(rng):
 
 
 @pytest.mark.parametrize("levels", [2, 3, 6])
-def test_two_categories_have_cramers_v_corrected_as_bergsma_does(rng, levels):
+def test_two_categories_have_bias_corrected_cramers_v(rng, levels):
     a = rng.integers(0, 3, 400)
     b = np.where(rng.random(400) < 0.4, a % levels, rng.integers(0, levels, 400))
     table = pd.crosstab(a, b).to_numpy()
@@ -65,7 +65,7 @@ def test_two_categories_have_cramers_v_corrected_as_bergsma_does(rng, levels):
     assert found == pytest.approx(association(table, method="cramer"), abs=0.02)
 
 
-def test_a_number_and_a_category_have_the_correlation_ratio_of_the_ranks(rng):
+def test_number_and_category_have_the_correlation_ratio_of_ranks(rng):
     job = rng.choice(list("abc"), 200)
     pay = np.round(rng.normal(size=200) + (job == "c") * 2.0, 1)
     ranks = pd.Series(pay).rank()
@@ -92,7 +92,7 @@ def many_levels(rng, n, levels=20):
 
 
 @pytest.mark.slow
-def test_noise_with_many_levels_has_next_to_no_association(rng):
+def test_noise_with_many_levels_has_almost_no_association(rng):
     """Uncorrected, 20 levels score 0.25 to 0.29 here. The square is unbiased but for what lies below 0."""
     n = 300
     with_number = [associate(many_levels(rng, n), rng.normal(size=n)) for _ in range(60)]
@@ -104,7 +104,7 @@ def test_noise_with_many_levels_has_next_to_no_association(rng):
 
 
 @pytest.mark.slow
-def test_a_weak_link_goes_before_noise_with_many_levels(rng):
+def test_weak_association_precedes_noise_with_many_levels(rng):
     n = 300
     age = rng.normal(size=n)
     wins = 0
@@ -116,7 +116,7 @@ def test_a_weak_link_goes_before_noise_with_many_levels(rng):
     assert wins >= 18
 
 
-def test_strong_links_with_many_levels_stay_strong(rng):
+def test_strong_associations_with_many_levels_stay_strong(rng):
     n = 2000
     town = rng.integers(20, size=n)
     named = np.array([f"town {j}" for j in range(20)])[town]
@@ -128,7 +128,7 @@ def test_strong_links_with_many_levels_stay_strong(rng):
     assert associate(named, region) == pytest.approx(v, abs=0.01)
 
 
-def test_a_level_for_every_row_is_associated_with_nothing(rng):
+def test_level_per_row_has_no_association(rng):
     names = [f"id {j}" for j in range(50)]
     assert associate(names, rng.normal(size=50)) == 0.0
     assert associate(names, rng.choice(["a", "b"], 50)) == 0.0
@@ -144,11 +144,11 @@ def test_perfect_and_no_association():
 
 @pytest.mark.parametrize("constant", [np.zeros(6), ["a"] * 6, np.full(6, np.nan), [None] * 6])
 @pytest.mark.parametrize("other", [np.arange(6.0), list("aabbcc")])
-def test_a_constant_is_associated_with_nothing(constant, other):
+def test_constant_has_no_association(constant, other):
     assert associate(constant, other) == 0.0
 
 
-def test_rows_with_a_missing_number_are_left_out(rng):
+def test_rows_with_a_missing_number_are_dropped(rng):
     x, y = rng.normal(size=(2, 100))
     y = y + x
     x[:20], y[15:30] = np.nan, np.nan
@@ -159,7 +159,7 @@ def test_rows_with_a_missing_number_are_left_out(rng):
     assert with_missing == pytest.approx(associate(job[~np.isnan(y)], y[~np.isnan(y)]), abs=1e-12)
 
 
-def test_a_missing_level_is_a_level(rng):
+def test_missing_level_is_a_level(rng):
     a = rng.choice(["a", "b", None], 200)
     b = np.where(rng.random(200) < 0.5, pd.isna(a), rng.random(200) < 0.5)
     filled = np.where(pd.isna(a), "gone", a)
@@ -176,7 +176,7 @@ def test_too_few_known_rows_give_no_association():
 @pytest.mark.slow
 @examples(5)
 @given(st.integers(0, 10_000), st.integers(2, 30))
-def test_the_matrix_is_symmetric_with_ones_and_within_bounds(seed, n):
+def test_matrix_is_symmetric_with_unit_diagonal_and_bounded(seed, n):
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame(
         {
@@ -199,7 +199,7 @@ def test_the_matrix_is_symmetric_with_ones_and_within_bounds(seed, n):
 
 @pytest.fixture
 def linked(rng):
-    """b hangs on a, c on b, d on a, ever more loosely; a stands third."""
+    """b depends on a, c on b, d on a, with decreasing strength; a is third."""
     a = rng.normal(size=2000)
     b = a + 0.3 * rng.normal(size=2000)
     c = b + 0.8 * rng.normal(size=2000)
@@ -207,17 +207,17 @@ def linked(rng):
     return pd.DataFrame({"d": d, "c": c, "a": a, "b": b})
 
 
-def test_the_order_of_the_data(linked):
+def test_data_order(linked):
     assert make_visit_sequence("data", encode(linked), ["c"]) == (["d", "a", "b"], None)
 
 
-def test_a_given_order(linked):
+def test_given_order(linked):
     assert order_of(linked, ["c"], ["b", "d", "a"]) == ["b", "d", "a"]
     assert order_of(linked, ["c"], ("b", "d", "a")) == ["b", "d", "a"]
     assert order_of(linked, ["c"], np.array(["b", "d", "a"])) == ["b", "d", "a"]
 
 
-def test_the_strongest_pair_goes_first_without_fixed_features(linked):
+def test_strongest_pair_is_first_without_fixed_features(linked):
     assert order_of(linked) == ["a", "b", "c", "d"]
 
 
@@ -227,13 +227,13 @@ def test_fixed_features_start_the_order(linked):
     assert order_of(linked, ["c", "a", "d"]) == ["b"]
 
 
-def test_the_associations_are_handed_back(linked):
+def test_associations_are_returned(linked):
     order, associations = make_visit_sequence("correlation", encode(linked), [])
     assert order == ["a", "b", "c", "d"]
     pd.testing.assert_frame_equal(associations, association_matrix(encode(linked)))
 
 
-def test_ties_go_by_the_order_of_the_data():
+def test_ties_follow_the_data_order():
     frame = pd.DataFrame({name: np.arange(5.0) for name in ["q", "z", "a", "m"]})
     assert order_of(frame) == ["q", "z", "a", "m"]
     assert order_of(frame, ["a"]) == ["q", "z", "m"]
@@ -241,13 +241,13 @@ def test_ties_go_by_the_order_of_the_data():
     assert order_of(nothing) == ["q", "z", "a", "m"]
 
 
-def test_the_order_does_not_depend_on_the_order_of_rows(linked):
+def test_order_does_not_depend_on_row_order(linked):
     shuffled = linked.sample(frac=1.0, random_state=1)
     assert order_of(shuffled) == order_of(linked)
     assert order_of(linked) == order_of(linked)
 
 
-def test_missing_values_do_not_hinder_an_order(linked, rng):
+def test_missing_values_allow_an_order(linked, rng):
     holes = linked.mask(rng.random(linked.shape) < 0.2)
     assert order_of(holes) == ["a", "b", "c", "d"]
 
@@ -262,7 +262,7 @@ def test_all_fixed_leaves_nothing_to_visit(linked):
     assert order_of(linked, ["a", "b", "c", "d"]) == []
 
 
-def test_reversed_is_the_order_of_the_data_backwards():
+def test_reversed_is_the_reversed_data_order():
     X = pd.DataFrame({name: [0.0, 1.0] for name in ("z", "a", "m", "b")})
     assert ChainModel(fixed=["m"], visit_sequence="reversed").fit(X).visit_sequence_ == ["b", "a", "z"]
     said = MCCE(lambda rows: rows["a"] > 0, decision=True, fixed=["m"], visit_sequence="reversed").fit(X)
@@ -280,12 +280,12 @@ def test_reversed_is_the_order_of_the_data_backwards():
         ([], "left out: 'd', 'a', 'b'"),
     ],
 )
-def test_orders_that_cannot_be_are_refused(linked, order, message):
+def test_invalid_orders_raise(linked, order, message):
     with pytest.raises(InputError, match=message):
         order_of(linked, ["c"], order)
 
 
-def test_columns_are_ranked_once_not_once_for_each_pair(monkeypatch):
+def test_columns_are_ranked_once_not_once_per_pair(monkeypatch):
     """300 columns have 45,000 pairs; the associations are scipy's."""
     n_columns, ranked = 20, []
     X = pd.DataFrame(np.random.default_rng(3).normal(size=(50, n_columns)), columns=[f"x{j}" for j in range(n_columns)])

@@ -1,4 +1,4 @@
-"""Known processes, and conditionals that are right or wrong in a known way; nothing is fitted.
+"""Known processes, and conditionals that are correct or wrong in a known way; nothing is fitted.
 
 Two numbers and two groups are given. The target is normal around 1 + z1, or a level with probabilities that hang on z1.
 """

@@ -1,4 +1,4 @@
-"""Level probabilities against chi-squared tests done otherwise, and simulated levels."""
+"""Level probabilities compared with independent chi-squared tests and simulated levels."""
 
 import numpy as np
 import pytest
@@ -27,14 +27,14 @@ def probabilities(n, seed, slope=1.0):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_draws", [100, *nightly(5)])
-def test_right_probabilities_pass_at_the_level_for_few_draws_too(n_draws):
+def test_correct_probabilities_pass_at_the_level_with_few_draws(n_draws):
     p = [calibrate(counted(q, q, n_draws, seed)).p for seed in range(250) for q in [probabilities(150, seed)]]
     assert stats.kstest(p, "uniform").pvalue > 0.01
     for level in (0.01, 0.05, 0.1):
         assert abs(np.mean(np.array(p) <= level) - level) < 3 * np.sqrt(level / len(p))
 
 
-def test_for_rows_that_are_alike_it_is_pearson_s_test():
+def test_equal_rows_give_pearsons_test():
     # with very many draws the probabilities are known, and what evenness adds is what the shares say already
     q = np.tile([0.5, 0.2, 0.3], (400, 1))
     counts = np.column_stack([(q * 1_000_000).astype(int), np.zeros(400, dtype=int)])
@@ -49,7 +49,7 @@ def test_for_rows_that_are_alike_it_is_pearson_s_test():
 
 
 @pytest.mark.parametrize(("slope", "sign"), [(2.0, -1), (0.4, 1)])
-def test_probabilities_too_extreme_and_too_even_are_told_apart(slope, sign):
+def test_too_extreme_and_too_even_probabilities_are_distinguished(slope, sign):
     truth, drawn = probabilities(500, 1), probabilities(500, 1, slope)
     found = calibrate(counted(drawn, truth, 100, 2))
     assert found.p < 1e-4
@@ -57,14 +57,14 @@ def test_probabilities_too_extreme_and_too_even_are_told_apart(slope, sign):
     assert np.abs(found.z).max() < 4
 
 
-def test_a_level_that_is_never_drawn_is_found():
+def test_level_that_is_never_drawn_is_detected():
     truth, drawn = np.tile([0.6, 0.3, 0.1], (200, 1)), np.tile([0.9, 0.0, 0.1], (200, 1))
     found = calibrate(counted(drawn, truth, 100, 1))
     assert found.p < 1e-10
     assert found.columns[int(found.z.argmax())] == 1
 
 
-def test_rare_levels_are_taken_together():
+def test_rare_levels_are_pooled():
     q = np.tile([0.95, 0.02, 0.03], (150, 1))
     found = calibrate(counted(q, q, 1000, 3))
     assert found.columns == (0, -1)
@@ -73,6 +73,6 @@ def test_rare_levels_are_taken_together():
     assert set(found.observed) <= {0, 1}
 
 
-def test_there_is_nothing_to_test_in_a_constant_column():
+def test_constant_column_has_no_test():
     counts = np.column_stack([np.full(50, 10), np.zeros((50, 3), dtype=int)])
     assert np.isnan(calibrate(LevelCounts(LEVELS, False, counts, np.zeros(50, dtype=int))).p)

@@ -1,4 +1,4 @@
-"""The smooth test against polynomials written out and simulated levels; bands against simulated histograms."""
+"""The smooth test compared with explicit polynomials and simulated levels; bands with histograms."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_components_are_the_orthonormal_legendre_polynomials():
 
 
 @pytest.mark.slow
-def test_the_smooth_test_keeps_its_level():
+def test_smooth_test_keeps_its_level():
     pits = np.random.default_rng(1).uniform(size=(2000, 60))
     p = np.array([smooth_test(each)[1] for each in pits])
     for level in (0.01, 0.05, 0.1):
@@ -36,7 +36,7 @@ def test_the_smooth_test_keeps_its_level():
         (stats.beta(2, 2), 1, -1),
     ],
 )
-def test_the_parts_say_what_is_wrong(pit, component, sign):
+def test_components_indicate_the_deviation(pit, component, sign):
     parts, p = smooth_test(pit.rvs(400, random_state=1))
     assert p < 1e-6
     assert np.abs(parts).argmax() == component
@@ -44,7 +44,7 @@ def test_the_parts_say_what_is_wrong(pit, component, sign):
 
 
 @pytest.mark.parametrize(("n", "n_bins"), [(60, 5), *slow_rows((200, 10), (5000, 20))])
-def test_all_bars_of_a_uniform_histogram_lie_in_the_band_95_times_in_100(n, n_bins):
+def test_bars_of_a_uniform_histogram_lie_in_the_band_with_95_percent(n, n_bins):
     rng, inside = np.random.default_rng(2), []
     for _ in range(250):
         counts, (low, high) = histogram(rng.uniform(size=n))

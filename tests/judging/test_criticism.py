@@ -1,4 +1,4 @@
-"""The criticism of several features: table, text, page, pictures."""
+"""The criticism of several features: table, text, page, plots."""
 
 import dataclasses
 
@@ -32,7 +32,7 @@ def criticism():
     return Criticism.of(found, 0.05, "new rows")
 
 
-def test_the_table_has_a_row_for_each_feature(criticism):
+def test_table_has_a_row_for_each_feature(criticism):
     table = criticism.table
     assert table.index.tolist() == ["right", "<b>salary</b>", "housing"]
     assert table["passes"].tolist() == [True, False, False]
@@ -45,7 +45,7 @@ def test_the_table_has_a_row_for_each_feature(criticism):
     assert (table["p_adjusted"] >= table["p"]).all()
 
 
-def test_the_accused_are_named_the_worst_first(criticism):
+def test_flagged_features_are_named_worst_first(criticism):
     assert set(criticism.accused) == {"<b>salary</b>", "housing"}
     assert [criticism[name].p for name in criticism.accused] == sorted(each.p for each in criticism)[:2]
     assert criticism["housing"].feature.name == "housing"
@@ -54,7 +54,7 @@ def test_the_accused_are_named_the_worst_first(criticism):
         criticism["housign"]
 
 
-def test_the_text_says_one_sentence_each(criticism):
+def test_text_has_one_sentence_per_feature(criticism):
     lines = repr(criticism).split("\n")
     assert lines[0] == "3 conditionals judged by 300 new rows: 2 accused at level 0.05"
     assert len(lines) == 5 + 2  # and two samplers to try
@@ -70,7 +70,7 @@ def test_names_are_escaped_on_a_page(criticism):
 
 
 @pytest.mark.slow
-def test_one_picture_a_feature(criticism):
+def test_one_plot_per_feature(criticism):
     import matplotlib.pyplot as plt
 
     for each, n_panels in [("right", 2), ("<b>salary</b>", 2), ("housing", 3)]:
@@ -93,7 +93,7 @@ def test_one_picture_a_feature(criticism):
 
 
 def remedy_of(accused, train, new, target="y"):
-    """Return the criticism of a sampler, and the one of the sampler that it says to try."""
+    """Return the criticism of a sampler, and that of its suggested sampler."""
     fixed = [name for name in train if name != target]
 
     def criticise(sampler):
@@ -118,7 +118,7 @@ def remedy_of(accused, train, new, target="y"):
         ("grade", "marginal", "'polr"),
     ],
 )
-def test_the_sampler_to_try_passes(target, accused, advice):
+def test_suggested_sampler_passes(target, accused, advice):
     """Zeros with their own probabilities, skewed amounts, counts and levels: residuals z have an sd near 1."""
     columns = ["age", "sex", target]
     found, followed = remedy_of(accused, make_frame(1500, seed=1)[columns], make_frame(600, seed=2)[columns], target)
@@ -139,7 +139,7 @@ def interacting(n, seed):
 
 
 @pytest.mark.slow
-def test_interacting_levels_get_a_term_for_their_interaction():
+def test_interacting_levels_suggest_an_interaction_term():
     train, new = interacting(1500, 1), interacting(500, 2)
     found, followed = remedy_of("parametric", train, new)
     assert found.remedies["y"] in ("sampler={'y': 'logreg(~ . + a:b)'}", "sampler={'y': 'logreg(~ . + b:a)'}")
@@ -147,7 +147,7 @@ def test_interacting_levels_get_a_term_for_their_interaction():
 
 
 @pytest.mark.slow
-def test_a_bend_gets_a_spline():
+def test_nonlinearity_suggests_a_spline():
     rng = np.random.default_rng(1)
     age = rng.uniform(18, 80, 2400).round()
     p = 0.1 + 0.7 * np.exp(-(((age - 50) / 10) ** 2))
@@ -158,8 +158,8 @@ def test_a_bend_gets_a_spline():
 
 
 @pytest.mark.slow
-def test_an_accused_remedy_names_others_that_can_be_right():
-    """Log-normal amounts: gamma is tried first, is too wide, and is not named again."""
+def test_flagged_suggestion_names_alternatives():
+    """Log-normal amounts: gamma is tried first, is too wide, and is not suggested again."""
     rng = np.random.default_rng(2)
     x = rng.normal(size=2400)
     X = pd.DataFrame({"x": x, "y": np.exp(3 + 0.5 * x + 0.9 * rng.normal(size=2400))})

@@ -1,4 +1,4 @@
-"""Cross-validated scores: rows held out once, densities of one measure, races that end early."""
+"""Cross-validated scores: held-out rows, densities of one measure, early stopping of races."""
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ def run(table, samplers, wanted="both", *, race=False, n_folds=5, max_rows=10_00
     return {record.label: record for record in folds.run(Contest(1, (0,), candidates), wanted, n_draws, race=race)}
 
 
-def test_every_row_is_held_out_once_and_from_its_own_fit():
+def test_every_row_is_held_out_once_from_its_fit():
     table = table_of(pd.DataFrame({"row": np.arange(53.0)}))
     folds = Folds.deal(table, 5, 1000, seed=3)
     held_out = np.concatenate([unseen.matrix[:, 0] for _, unseen in folds.parts])
@@ -37,7 +37,7 @@ def test_every_row_is_held_out_once_and_from_its_own_fit():
         assert unseen.n_rows in (10, 11)
 
 
-def test_a_large_table_is_sampled_without_order_or_repetition():
+def test_large_table_is_sampled_without_replacement_in_random_order():
     table = table_of(pd.DataFrame({"row": np.arange(1000.0)}))
     folds = Folds.deal(table, 4, 200, seed=3)
     assert folds.rows.size == np.unique(folds.rows).size == 200
@@ -47,7 +47,7 @@ def test_a_large_table_is_sampled_without_order_or_repetition():
 
 
 @pytest.mark.slow
-def test_scores_of_a_known_process_are_those_of_its_density():
+def test_scores_of_a_known_process_match_its_density():
     record = run(line(2000), {"norm": NormSampler()})["norm"]
     mean, error = mean_and_error(record.log_scores)
     assert abs(mean - -0.5 * np.log(2 * np.pi * np.e * 0.25)) < 3 * error + 0.005
@@ -57,7 +57,7 @@ def test_scores_of_a_known_process_are_those_of_its_density():
     assert record.log_scores.size == record.losses.size == 2000
 
 
-def test_what_runs_far_behind_leaves_after_the_first_fold_of_a_race_only():
+def test_poor_candidate_is_dropped_only_after_the_first_fold():
     samplers = {"marginal": MarginalSampler(), "norm": NormSampler()}
     raced, complete = run(line(400), samplers, "log", race=True), run(line(400), samplers, "log")
     assert raced["marginal"].is_slow
@@ -67,28 +67,28 @@ def test_what_runs_far_behind_leaves_after_the_first_fold_of_a_race_only():
 
 
 class Shy(NormSampler):
-    """Has a density, but does not say of what."""
+    """A sampler with a density of an undeclared measure."""
 
     def base_measure(self):
         raise mcce.SamplerError("of what?")
 
 
 class Counting(NormSampler):
-    """Says that its density is one of probabilities, in a column of continuous numbers."""
+    """A sampler that declares its density of continuous numbers as probabilities."""
 
     def base_measure(self):
         return "counting"
 
 
 @pytest.mark.parametrize("sampler", [Shy(), Counting()])
-def test_a_density_of_something_else_is_no_log_score(sampler):
+def test_density_with_another_measure_has_no_log_score(sampler):
     record = run(line(100), {"odd": sampler})["odd"]
     assert record.log_scores is None
     assert standing(record, "log") is None
     assert np.array_equal(standing(record, "draws"), -record.losses)
 
 
-def test_the_impossible_costs_much_but_not_everything():
+def test_impossible_value_has_a_large_finite_penalty():
     feature = Schema.from_data(pd.DataFrame({"job": ["a", "b", "c"]})).features[0]
     scored = comparable(
         np.array([np.log(0.5), -np.inf]),
@@ -99,20 +99,20 @@ def test_the_impossible_costs_much_but_not_everything():
     assert scored == pytest.approx([np.log(0.999 * 0.5 + 0.001 / 4), np.log(0.001 / 4)])
 
 
-def test_the_even_part_of_a_number_is_spread_over_the_range_of_its_column():
+def test_uniform_part_of_a_number_covers_the_range_of_its_column():
     values = np.random.default_rng(1).normal(size=200)
     feature = Schema.from_data(pd.DataFrame({"x": np.append(values, [-10.0, 10.0])})).features[0]
     found = comparable(np.array([-np.inf]), "lebesgue", Column(feature, values), Column(feature, np.array([-10.0])))
     assert found == pytest.approx(np.log(0.001 / 20.0))
 
 
-def test_standard_errors_are_those_of_rows():
+def test_standard_errors_are_computed_over_rows():
     assert mean_and_error(np.array([1.0, 3.0])) == pytest.approx((2.0, 1.0))
     assert mean_and_error(np.array([1.0])) == (1.0, np.inf)
 
 
 class Odd(NormSampler):
-    """Has no number for large values."""
+    """A sampler whose density of large values is NaN."""
 
     def __init__(self, found=np.nan):
         super().__init__()
@@ -126,7 +126,7 @@ class Odd(NormSampler):
     ("found", "reason"),
     [(np.nan, "gave nan ("), (np.inf, "gave inf ("), (0.0, "gave an array of shape (5,) as log density")],
 )
-def test_densities_that_are_no_numbers_are_refused(found, reason):
+def test_nan_densities_raise(found, reason):
     table = table_of(pd.DataFrame({"x": np.arange(60.0), "y": np.repeat([0.0, 0.5, 2.0], 20) + np.arange(60) / 100}))
     record = run(table, {"odd": Odd(found)}, "log")["odd"]
     assert "log_density() returns one number a row" in record.left_out

@@ -1,4 +1,4 @@
-"""Means of held-out scores by weight, and the choice of samplers on weighted rows."""
+"""Weighted means of held-out scores, and the choice of samplers on weighted rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.judging.processes import RIGHT, Known
 from tests.marks import nightly
 
 
-def test_the_weighted_mean_and_its_error_against_simulation():
+def test_weighted_mean_and_its_error_match_simulation():
     """Rows are independent and their weights fixed: the error is that of the mean over new rows of the same weights."""
     rng = np.random.default_rng(0)
     weights = rng.uniform(0.2, 4.0, 60)
@@ -29,7 +29,7 @@ def test_the_weighted_mean_and_its_error_against_simulation():
 
 @pytest.fixture(scope="module")
 def mixed():
-    """Rows of weight 1 in which y follows x by a line, and more rows of little weight in which it does not."""
+    """Rows of weight 1 in which y depends linearly on x, and more rows of low weight in which it does not."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=400)
     line = np.arange(400) < 150
@@ -52,7 +52,7 @@ class Unweighted(mcce.NormSampler):
     takes_weights = False
 
 
-def test_what_takes_no_weights_is_left_out_of_a_comparison(mixed):
+def test_samplers_without_weights_are_dropped_from_a_comparison(mixed):
     X, weights = mixed
     samplers = {"norm": "norm", "unweighted": Unweighted(), "mean": "marginal"}
     compared = mcce.compare_conditionals(X, samplers, fixed=["x"], sample_weight=weights)
@@ -63,13 +63,13 @@ def test_what_takes_no_weights_is_left_out_of_a_comparison(mixed):
 
 @pytest.fixture(scope="module")
 def true_chain():
-    """A chain whose only conditional is the process itself: y is normal around 1 + z1."""
+    """A chain whose only conditional is the true process: y is normal around 1 + z1."""
     chain = mcce.ChainModel(sampler={"y": Known(RIGHT)}, fixed=["z1", "z2", "group"], random_state=1)
     return chain.fit(strata(0)[0])
 
 
 def strata(seed, n=400):
-    """Return rows, a fifth of them in group b, which weigh four times as much as others: fractions, as of a survey."""
+    """Return rows, a fifth of them in group b with four times the weight: fractions, as in a survey."""
     rng = np.random.default_rng(seed)
     z1, z2, is_b = rng.normal(size=n), rng.normal(size=n), (rng.random(n) < 0.2).astype(int)
     y = RIGHT.draw(z1, z2, is_b, rng.normal(size=n), rng.uniform(size=n))
@@ -78,8 +78,8 @@ def strata(seed, n=400):
 
 
 @pytest.mark.parametrize("n_replications", nightly(60, 300))
-def test_a_true_model_is_accused_at_the_level_by_weighted_rows(true_chain, n_replications):
-    """Copies of heavy rows once counted as independent: a true model was accused in 0.2 to 0.4 of the cases at 0.05."""
+def test_true_model_is_flagged_at_the_level_with_weighted_rows(true_chain, n_replications):
+    """Copies of heavy rows once counted as independent: a true model was flagged in 0.2 to 0.4 of the cases at 0.05."""
     accused = 0
     for seed in range(1, n_replications + 1):
         X, weights = strata(seed)
@@ -87,8 +87,8 @@ def test_a_true_model_is_accused_at_the_level_by_weighted_rows(true_chain, n_rep
     assert stats.binomtest(accused, n_replications, 0.05, alternative="greater").pvalue > 0.01
 
 
-def test_weighted_rows_are_thinned_to_those_of_the_population():
-    """Each row is there once at most, with a probability in proportion to its weight; the seed says which."""
+def test_weighted_rows_are_thinned_to_the_population():
+    """Each row occurs at most once, with a probability proportional to its weight; the seed selects."""
     weights = np.repeat([0.4, 1.6, 0.8], 4000)
     rows = rows_by_weight(weights, 1)
     assert np.unique(rows).size == rows.size
@@ -99,7 +99,7 @@ def test_weighted_rows_are_thinned_to_those_of_the_population():
     assert not np.array_equal(rows, rows_by_weight(weights, 2))
 
 
-def test_weights_that_leave_few_rows_say_so(true_chain):
+def test_weights_that_leave_few_rows_are_reported(true_chain):
     X, _ = strata(1, 100)
     with pytest.raises(mcce.InputError, match=r"X_new, thinned by weight, has \d+ rows; testing a conditional needs"):
         true_chain.criticise(X, sample_weight=np.r_[100.5, np.ones(99)])

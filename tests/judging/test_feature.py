@@ -1,4 +1,4 @@
-"""Right conditionals pass at their level, wrong ones are found with the power stated; figures against brute force.
+"""Correct conditionals pass at their level; wrong ones are detected with the stated power.
 
 At level 0.05, 300 new rows and 40 draws, over 200 seeds: too narrow (sd 0.75 for 1) 1.00, biased (by 0.3 sd) 0.99,
 heteroscedastic (log sd 0.5 z) 1.00, a missing interaction (0.6 sd) 1.00, wrong atoms (20 for 30 per cent) 0.94.
@@ -27,7 +27,7 @@ from tests.marks import nightly_rows
     ],
     ids=["numbers", "zeros", "levels"],
 )
-def test_a_right_conditional_passes_at_its_level(right, tests, seeds):
+def test_correct_conditional_passes_at_its_level(right, tests, seeds):
     found = [criticise(right, right, seed, n=120, n_draws=19) for seed in range(seeds)]
     for name in tests:
         p = np.array([getattr(each, name) for each in found])
@@ -51,7 +51,7 @@ def test_a_right_conditional_passes_at_its_level(right, tests, seeds):
         ),
     ],
 )
-def test_a_wrong_conditional_is_found_with_the_stated_power_and_said_to_be_so(wrong, power, words):
+def test_wrong_conditional_is_detected_with_the_stated_power_and_reported(wrong, power, words):
     truth, conditional = WRONG[wrong]
     found = [adjust([criticise(truth, conditional, seed)])[0] for seed in range(25)]
     assert np.mean([each.p <= 0.05 for each in found]) >= power
@@ -64,12 +64,12 @@ def test_a_wrong_conditional_is_found_with_the_stated_power_and_said_to_be_so(wr
     ("conditional", "words"),
     [(Levels(slope=2.0), "y: probabilities too extreme"), (Levels(more=0.8), "y: 'low' too often (")],
 )
-def test_wrong_levels_are_found_and_said_to_be_so(conditional, words):
+def test_wrong_levels_are_detected_and_reported(conditional, words):
     found = [adjust([criticise(RIGHT_LEVELS, conditional, seed)])[0] for seed in range(10)]
     assert np.mean([sentence(each, 0.05).startswith(words) for each in found]) >= 0.8
 
 
-def test_a_level_too_frequent_in_one_group_is_found_there():
+def test_level_too_frequent_in_one_group_is_detected_there():
     found = adjust([criticise(Levels(more_in_b=2.0), Levels(more=1.0), 1)])[0]
     assert sentence(found, 0.05).endswith(("'low' too seldom where group is b", "'low' too often where group is a"))
 
@@ -78,7 +78,7 @@ def mean_pairwise(values):
     return np.mean([abs(a - b) for i, a in enumerate(values) for j, b in enumerate(values) if i != j])
 
 
-def test_skill_and_sharpness_are_against_the_marginal():
+def test_skill_and_sharpness_are_relative_to_the_marginal():
     found, values = criticise(RIGHT, RIGHT, 1, n=80, n_draws=60), table_of(RIGHT, 1, 80).matrix[:, 3]
     assert found.skill == pytest.approx(1 - found.score / (mean_pairwise(values) / 2))
     scores = score_conditional(
@@ -91,26 +91,26 @@ def test_skill_and_sharpness_are_against_the_marginal():
     assert large.sharpness == pytest.approx(1 / np.sqrt(2), abs=0.03)
 
 
-def test_skill_of_levels_is_against_the_share_of_pairs_that_differ():
+def test_skill_of_levels_is_relative_to_the_share_of_differing_pairs():
     found, values = criticise(RIGHT_LEVELS, RIGHT_LEVELS, 1, n=80), table_of(RIGHT_LEVELS, 1, 80).matrix[:, 3]
     differ = np.mean([a != b for i, a in enumerate(values) for j, b in enumerate(values) if i != j])
     assert found.skill == pytest.approx(1 - found.score / differ)
 
 
 @pytest.mark.slow
-def test_p_values_are_adjusted_as_statsmodels_does():
+def test_p_values_are_adjusted_like_statsmodels():
     found = [criticise(RIGHT, RIGHT, seed, n=60, n_draws=5) for seed in range(6)]
     p = [each.p for each in found]
     np.testing.assert_allclose([each.p_adjusted for each in adjust(found)], multipletests(p, method="holm")[1])
 
 
-def test_the_smallest_of_the_tests_counts_as_one_of_so_many():
+def test_smallest_p_value_is_adjusted_for_the_number_of_tests():
     found = criticise(RIGHT_WITH_ZEROS, RIGHT_WITH_ZEROS, 3)
     smallest = min(found.p_shape, found.p_levels, found.p_where)
     assert found.p == pytest.approx(1 - (1 - smallest) ** 3)
 
 
-def test_a_column_that_is_always_the_same_has_nothing_to_test():
+def test_constant_column_has_no_test():
     table = table_of(RIGHT, 1, 60)
     constant = np.zeros((60, 4))
     constant[:, :3] = table.matrix[:, :3]

@@ -1,4 +1,4 @@
-"""Sentences: what is said of figures that are set by hand."""
+"""Sentences for given figures."""
 
 import dataclasses
 
@@ -61,7 +61,7 @@ def levels(z, evenness=0.0, columns=(0, 1), p=0.001):
         ((1, -2, 5, 0), "of the wrong shape"),
     ],
 )
-def test_the_shape_is_told_by_its_largest_part(shape, words):
+def test_shape_is_described_by_its_largest_component(shape, words):
     assert said(shape=shape, p_shape=0.001) == f"salary: {words}"
 
 
@@ -75,18 +75,18 @@ def test_the_shape_is_told_by_its_largest_part(shape, words):
         (failing(1, -5, OLD, YOUNG), "too wide except where age is above 55 and age is at most 20"),
     ],
 )
-def test_the_region_is_told_with_what_is_wrong_there(failure, words):
+def test_region_is_described_with_its_deviation(failure, words):
     assert said(failure=failure) == f"salary: {words}"
 
 
-def test_what_is_wrong_everywhere_and_more_so_somewhere_is_told_once():
+def test_overall_and_regional_deviation_is_stated_once():
     narrow = {"shape": (0, 5, 0, 0), "p_shape": 0.001}
     assert said(failure=failing(4, 2), **narrow) == "salary: too narrow, most where age is above 55"
     assert said(failure=failing(-4, 2), **narrow) == "salary: too narrow; too wide where age is above 55"
     assert said(failure=failing(4, 2, p=0.2), **narrow) == "salary: too narrow"
 
 
-def test_levels_and_point_masses_are_told_by_their_names():
+def test_levels_and_point_masses_are_named():
     assert said(HOME, calibration=levels([-4, 1]), levels=(0.0, 1.0, NONE)) == (
         "home: 'own' too often (50% of draws, 50% of rows)"
     )
@@ -104,16 +104,16 @@ def test_levels_and_point_masses_are_told_by_their_names():
     )
 
 
-def test_one_that_is_not_accused_passes_and_may_still_predict_badly():
+def test_unflagged_feature_passes_and_may_predict_badly():
     assert said(p=0.43, shape=(5, 0, 0, 0), p_shape=0.001) == "salary: passes (p = 0.43)"
     assert said(p=0.43, skill=-0.2) == "salary: passes (p = 0.43); predicts worse than the marginal"
     assert said(p=NONE) == "salary: nothing to test, it is always the same"
 
 
-def test_small_p_values_are_not_spelled_out():
+def test_small_p_values_are_abbreviated():
     assert (p_text(1e-9), p_text(0.0123)) == ("p < 0.001", "p = 0.012")
 
 
-def test_a_criticism_cannot_be_changed():
+def test_criticism_is_immutable():
     with pytest.raises(dataclasses.FrozenInstanceError, match="inside_z"):
         failing(1, 1).inside_z = 2

@@ -1,4 +1,4 @@
-"""The test of conditional independence, on processes for which the truth is known."""
+"""The test of conditional independence on known processes."""
 
 import numpy as np
 import pandas as pd
@@ -55,19 +55,19 @@ def p_values(kind, strength, n_tables, n=1000):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", nightly_but(KINDS, KINDS[0]))
-def test_the_level_is_kept(kind):
+def test_level_is_kept(kind):
     """At most 12 of 100 (binomial probability of more at a level of 0.05: 0.0015)."""
     assert (p_values(kind, 0.0, 100) <= 0.05).sum() <= 12
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_moderate_dependence_is_found(kind):
+def test_moderate_dependence_is_detected(kind):
     """At a fifth of a standard deviation: at least 28 of 40 (probability of fewer at a power of 0.8: 0.04)."""
     assert (p_values(kind, 0.2, 40) <= 0.05).sum() >= 28
 
 
-def test_dependent_and_independent_columns_are_told_apart():
+def test_dependent_and_independent_columns_are_distinguished():
     table = process("levels", 0.5, 800, np.random.default_rng(1))
     statements = [(3, 4, (0, 1, 2)), (2, 0, ()), (3, 0, ())]
     found = check_independences(table, statements, level=0.05, seed=1)
@@ -87,7 +87,7 @@ def test_p_values_are_adjusted_by_holm():
     assert [each.p_adjusted for each in found] == pytest.approx(holm)
 
 
-def test_without_parents_the_p_value_is_that_of_a_correlation_test():
+def test_p_value_without_parents_is_that_of_a_correlation_test():
     """Normal data: near that of Pearson's test for a moderate correlation, where permutations are many."""
     from scipy.stats import pearsonr
 
@@ -100,8 +100,8 @@ def test_without_parents_the_p_value_is_that_of_a_correlation_test():
     assert pearsonr(a, c)[1] * 0.3 < found.p < min(1.0, pearsonr(a, c)[1] * 6)
 
 
-def test_rows_with_missing_parents_are_left_out():
-    """Where the parent is not known, x and y depend on each other through it."""
+def test_rows_with_missing_parents_are_dropped():
+    """Where the parent is missing, x and y depend on each other through it."""
     rng = np.random.default_rng(2)
     z, ex, ey = rng.normal(size=(3, 1500))
     rows = pd.DataFrame({"z": np.where(rng.random(1500) < 0.4, np.nan, z), "x": z + ex, "y": z + ey})
@@ -110,14 +110,14 @@ def test_rows_with_missing_parents_are_left_out():
     assert check_independences(table, [(2, 1, ())], level=0.05, seed=1)[0].p < 0.05
 
 
-def test_a_constant_is_not_tested():
+def test_constant_is_not_tested():
     rows = pd.DataFrame({"a": np.arange(50.0), "b": np.ones(50), "c": pd.Categorical(["x"] * 50)})
     for j in (1, 2):
         found = check_independences(Schema.from_data(rows).encode(rows), [(j, 0, ())], level=0.05, seed=1)
         assert np.isnan(found[0].p)
 
 
-def test_what_the_parents_determine_is_not_tested():
+def test_column_determined_by_its_parents_is_not_tested():
     rng = np.random.default_rng(3)
     w = rng.integers(0, 3, 300)
     rows = pd.DataFrame({"w": pd.Categorical(w), "x": w * 2.0, "y": rng.normal(size=300)})

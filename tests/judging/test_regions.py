@@ -1,4 +1,4 @@
-"""Regions: the rows that lie inside by the words, and the conditions that there are."""
+"""Regions: the rows inside match the description."""
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ def encoded(n=400, missing=0.0):
 
 
 def holds(X, condition):
-    """What a condition says, read off its words."""
+    """The meaning of a condition, parsed from its text."""
     name, _, rest = str(condition).partition(" is ")
     column = X[name]
     if rest == "missing":
@@ -38,7 +38,7 @@ def holds(X, condition):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.2])
-def test_rows_lie_inside_as_the_words_say(missing):
+def test_rows_inside_a_region_match_its_description(missing):
     X, table = encoded(missing=missing)
     regions = find_regions(table)
     assert {len(conditions) for conditions in regions.conditions} == {1, 2}
@@ -50,7 +50,7 @@ def test_rows_lie_inside_as_the_words_say(missing):
         assert len({c.column for c in conditions}) == len(conditions)
 
 
-def test_missing_values_are_neither_at_most_nor_above_anything():
+def test_missing_values_satisfy_no_inequality():
     _, table = encoded(missing=0.2)
     is_missing = np.isnan(table.matrix[:, 1])
     condition = Condition(1, table.features[1], "at most", 1e5)
@@ -59,26 +59,26 @@ def test_missing_values_are_neither_at_most_nor_above_anything():
     assert "income is missing" in {str(*c) for c in find_regions(table).conditions if len(c) == 1}
 
 
-def test_the_other_of_two_levels_is_named_by_its_own_name():
+def test_other_of_two_levels_is_named():
     _, table = encoded()
     assert str(Condition(3, table.features[3], "is", 0.0).opposite()) == "sex is m"
     assert str(Condition(2, table.features[2], "is", 0.0).opposite()) == "job is not clerk"
 
 
 @pytest.mark.parametrize(("value", "text"), [(123456.0, "123,456"), (0.123456, "0.1235"), (1e5, "100,000")])
-def test_numbers_are_written_for_a_reader(value, text):
+def test_numbers_are_formatted_for_readers(value, text):
     _, table = encoded()
     assert str(Condition(1, table.features[1], "above", value)) == f"income is above {text}"
 
 
-def test_dates_are_written_as_dates():
+def test_dates_are_formatted_as_dates():
     X = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=100)})
     table = Schema.from_data(X).encode(X)
     texts = {str(*conditions) for conditions in find_regions(table).conditions}
     assert "day is at most 2024-02-19" in texts
 
 
-def test_without_givens_or_with_few_rows_there_are_no_regions():
+def test_no_regions_without_givens_or_with_few_rows():
     _, table = encoded()
     assert find_regions(table.first(0)).boxes.shape == (0, 400)
     assert not find_regions(table.take(np.arange(25))).conditions

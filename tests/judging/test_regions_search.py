@@ -1,4 +1,4 @@
-"""Where a conditional fails: the search against loops, its p-values against all permutations."""
+"""The search for regions of misfit compared with loops, and p-values with all permutations."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ def givens(n, seed=1):
 
 
 def largest_by_loops(table, pit):
-    """The pooled two-sample statistic of every region, one after the other."""
+    """The pooled two-sample statistic of every region, by a loop."""
     best = (0.0, None, None)
     regions = find_regions(table)
     for conditions, box in zip(regions.conditions, regions.boxes):
@@ -30,7 +30,7 @@ def largest_by_loops(table, pit):
     return best
 
 
-def test_the_region_is_that_of_the_largest_two_sample_statistic():
+def test_region_maximises_the_two_sample_statistic():
     X, table = givens(300)
     bad = (X["a"] > 0.3) & (X["g"] == "v")
     pit = np.random.default_rng(3).uniform(size=300)
@@ -47,7 +47,7 @@ def test_the_region_is_that_of_the_largest_two_sample_statistic():
     assert found.outside_z == pytest.approx(phi[~found.inside].sum() / np.sqrt((~found.inside).sum()))
 
 
-def test_the_side_is_told_on_which_more_is_wrong():
+def test_side_with_the_larger_deviation_is_reported():
     X, table = givens(400)
     rng = np.random.default_rng(4)
     pit = np.where(X["a"] > 0.9, rng.beta(0.3, 0.3, 400), rng.uniform(size=400))
@@ -59,7 +59,7 @@ def test_the_side_is_told_on_which_more_is_wrong():
     assert abs(found.outside_z) < 3
 
 
-def test_levels_are_accused_where_they_are_drawn_too_often():
+def test_levels_are_flagged_where_they_are_drawn_too_often():
     X, table = givens(500)
     rng = np.random.default_rng(5)
     p = np.tile([0.5, 0.3, 0.2], (500, 1))
@@ -73,7 +73,7 @@ def test_levels_are_accused_where_they_are_drawn_too_often():
     assert (found.residual, found.inside_z > 4) in [(2, True), (0, False)]
 
 
-def test_the_p_value_is_the_share_of_searches_that_find_as_much():
+def test_p_value_is_the_share_of_searches_with_as_large_a_statistic():
     rng = np.random.default_rng(6)
     found = np.sort(rng.uniform(size=400))
     p = np.array([_p_value(float(each), lambda times: rng.uniform(size=times)) for each in found])
@@ -84,7 +84,7 @@ def test_the_p_value_is_the_share_of_searches_that_find_as_much():
         assert abs((p <= level).mean() - level) < 3 * np.sqrt(level / 400)
 
 
-def test_a_p_value_beyond_the_searches_is_that_of_the_normal_tail():
+def test_p_value_beyond_the_searches_uses_the_normal_tail():
     rng = np.random.default_rng(7)
 
     def largest_of_50(times):
@@ -96,7 +96,7 @@ def test_a_p_value_beyond_the_searches_is_that_of_the_normal_tail():
 
 
 @pytest.mark.slow
-def test_thinned_rows_still_say_of_all_rows_where_they_lie():
+def test_thinned_rows_describe_the_regions_of_all_rows():
     X, table = givens(9000)
     rng = np.random.default_rng(8)
     pit = np.where(X["b"] > 0, rng.beta(2, 1, 9000), rng.uniform(size=9000))
@@ -105,6 +105,6 @@ def test_thinned_rows_still_say_of_all_rows_where_they_lie():
     assert 0.4 < found.inside.mean() < 0.6
 
 
-def test_without_givens_there_is_nothing_to_find():
+def test_no_region_without_givens():
     _, table = givens(100)
     assert where_pit_fails(table.first(0), np.linspace(0.01, 0.99, 100), np.random.default_rng(1)) is None

@@ -1,4 +1,4 @@
-"""Scores of fitted samplers on new rows: closed forms, and what they may not depend on."""
+"""Scores of fitted samplers on new rows: closed forms and invariance."""
 
 import dataclasses
 
@@ -40,7 +40,7 @@ def normal_table(n, seed):
     return encode(pd.DataFrame({"z": z, "x": MEAN + z + SD * rng.normal(size=n)}))
 
 
-def test_the_right_conditional_has_uniform_pit_and_the_crps_of_the_normal():
+def test_correct_conditional_has_uniform_pit_and_normal_crps():
     table = normal_table(2000, 1)
     scores = score_conditional(Normal(), table.first(1), table.column(1), seed=1, n_draws=100)
     assert stats.kstest(scores.pit, "uniform").pvalue > 0.01
@@ -54,7 +54,7 @@ def test_the_right_conditional_has_uniform_pit_and_the_crps_of_the_normal():
     assert scores.from_draws is scores.crps
 
 
-def test_log_scores_are_the_sampler_s_densities():
+def test_log_scores_equal_the_densities_of_the_sampler():
     table = normal_table(400, 2)
     fitted = mcce.NormSampler().fit(table.first(1), table.column(1))
     new = normal_table(50, 3)
@@ -68,7 +68,7 @@ def test_log_scores_are_the_sampler_s_densities():
 
 
 @pytest.mark.parametrize("sampler", ["cart", *slow("marginal", "parametric")])
-def test_scores_do_not_depend_on_the_order_of_the_rows_nor_on_the_block(sampler, monkeypatch):
+def test_scores_do_not_depend_on_row_order_or_block(sampler, monkeypatch):
     X = mcce.datasets.load_loans(260).X
     X = X[~X.iloc[:, :5].duplicated()].head(200)  # equal rows may exchange their scores
     table = encode(X)
@@ -90,7 +90,7 @@ def test_scores_do_not_depend_on_the_order_of_the_rows_nor_on_the_block(sampler,
         assert (other_seed.from_draws != again.from_draws).any()
 
 
-def test_equal_rows_have_draws_of_their_own():
+def test_equal_rows_have_different_draws():
     table = encode(pd.DataFrame({"z": [1.0] * 50, "x": [np.pi] * 50}))
     scores = score_conditional(Normal(), table.first(1), table.column(1), seed=1, n_draws=5)
     assert np.unique(scores.crps).size == 50
@@ -111,7 +111,7 @@ def test_point_masses_and_missing_values_are_counted_and_scored():
     assert np.isfinite(scores.crps).all()
 
 
-def test_levels_have_brier_scores_and_ordered_ones_crps_and_pit():
+def test_levels_have_brier_scores_and_ordered_levels_crps_and_pit():
     X = pd.DataFrame({"job": list("aab" * 20), "rank": pd.Categorical(list("lmh" * 20), list("lmh"), ordered=True)})
     table = encode(X)
     for k, has_brier in [(0, True), (1, False)]:
@@ -122,7 +122,7 @@ def test_levels_have_brier_scores_and_ordered_ones_crps_and_pit():
         assert (scores.levels.counts.sum(axis=1) == 50).all()
 
 
-def test_draws_are_put_on_the_column_s_grid_before_they_are_scored():
+def test_draws_are_rounded_to_the_grid_before_scoring():
     frame = pd.DataFrame({"z": np.zeros(200), "x": np.random.default_rng(1).poisson(3, 200)})
     table = encode(frame)
     scores = score_conditional(Normal(), table.first(1), table.column(1), seed=1, n_draws=50)
@@ -130,20 +130,20 @@ def test_draws_are_put_on_the_column_s_grid_before_they_are_scored():
 
 
 @pytest.mark.parametrize("n_draws", [1, 2.5])
-def test_too_few_draws_are_refused(n_draws):
+def test_too_few_draws_raise(n_draws):
     table = normal_table(5, 1)
     with pytest.raises(InputError, match=r"n_draws is .*; it must be a whole number of at least 2"):
         score_conditional(Normal(), table.first(1), table.column(1), seed=1, n_draws=n_draws)
 
 
-def test_values_for_other_rows_are_refused():
+def test_values_for_other_rows_raise():
     table = normal_table(5, 1)
     short = Column(table.features[1], table.matrix[:3, 1])
     with pytest.raises(InputError, match="given has 5 rows for 3 values; give as many of both"):
         score_conditional(Normal(), table.first(1), short, seed=1)
 
 
-def test_scores_of_parts_put_together_are_those_of_all_rows():
+def test_joined_scores_equal_scores_of_all_rows():
     table = normal_table(60, 1)
     parts = [table.take(np.arange(25)), table.take(np.arange(25, 60))]
     scored = [score_conditional(Normal(), part.first(1), part.column(1), seed=1, n_draws=5) for part in parts]
@@ -155,7 +155,7 @@ def test_scores_of_parts_put_together_are_those_of_all_rows():
     np.testing.assert_array_equal(whole.take(np.array([7, 3])).pit, whole.pit[[7, 3]])
 
 
-def test_log_scores_with_respect_to_different_measures_are_not_put_together():
+def test_log_scores_for_different_measures_are_not_joined():
     table = normal_table(60, 1)
     fitted = mcce.NormSampler().fit(table.first(1), table.column(1))
     one = score_conditional(fitted, table.first(1), table.column(1), seed=1, n_draws=5)

@@ -1,4 +1,4 @@
-"""Scores from draws against double sums, the closed form of the normal's CRPS, and what makes a score proper."""
+"""Scores from draws compared with double sums and closed forms, and propriety of the scores."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def crps_by_double_sum(draws, value, far):
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e9])
-def test_crps_is_the_double_sum_with_ties_and_missing_values(offset):
+def test_crps_equals_the_double_sum_with_ties_and_missing_values(offset):
     rng = np.random.default_rng(1)
     draws = np.round(rng.normal(size=(40, 11)), 1) + offset
     values = np.round(rng.normal(size=40), 1) + offset
@@ -33,7 +33,7 @@ def test_crps_is_the_double_sum_with_ties_and_missing_values(offset):
     np.testing.assert_allclose(spread, wanted[:, 1], atol=1e-6 if offset else 1e-12)
 
 
-def test_crps_of_few_normal_draws_is_the_closed_form_on_average():
+def test_crps_of_few_normal_draws_matches_the_closed_form_on_average():
     # Gneiting and Raftery (2007), equation 21; unbiased for three draws already
     y = np.repeat([-2.0, 0.0, 0.7], 60_000)
     draws = np.random.default_rng(2).normal(size=(y.size, 3))
@@ -63,7 +63,7 @@ def test_pit_counts_missing_below_every_number():
     np.testing.assert_allclose(pit, [(0 + 0.5 * 2) / 4, (1 + 0.5 * 2) / 4, (3 + 0.5) / 4])
 
 
-def test_crps_with_missing_values_is_best_at_the_truth():
+def test_crps_with_missing_values_is_minimal_at_the_truth():
     rng = np.random.default_rng(4)
 
     def draw(shape, missing, shift):
@@ -87,7 +87,7 @@ def test_brier_score_is_unbiased_for_few_draws():
     assert abs(spread.mean() - (1 - p @ p)) < 3.5 * spread.std() / np.sqrt(n)
 
 
-def test_brier_score_of_a_row_by_hand():
+def test_brier_score_of_a_row_matches_hand_calculation():
     brier, spread = score_levels(np.array([[3, 1, 0]]), np.array([1]))
     shares = np.array([0.75, 0.25, 0.0])
     assert brier[0] == pytest.approx(((shares - [0, 1, 0]) ** 2).sum() - (shares * (1 - shares)).sum() / 3)

@@ -1,17 +1,17 @@
-"""Levels, and numbers with point mass, counted by hand."""
+"""Levels, and numbers with point masses, counted by hand."""
 
 import numpy as np
 
 from mcce.judging.scores import LevelCounts, count_levels, place_of, point_masses
 
 
-def test_every_value_has_the_place_of_its_level_missing_last_and_others_after():
+def test_values_are_numbered_by_level_then_missing_then_others():
     levels = np.array([0.0, 2.5, np.nan])
     np.testing.assert_array_equal(place_of(np.array([2.5, 0.0, 1.0, 7.0, -1.0, np.nan]), levels), [1, 0, 3, 3, 3, 2])
     np.testing.assert_array_equal(place_of(np.array([1.0, np.nan]), np.array([np.nan])), [1, 0])
 
 
-def test_counts_are_those_of_the_rows():
+def test_counts_match_the_rows():
     rng = np.random.default_rng(1)
     draws = rng.choice([0.0, 1.0, 2.0, np.nan, 5.5], size=(30, 17))
     counts = count_levels(draws, np.array([0.0, 2.0, np.nan]), True)
@@ -19,7 +19,7 @@ def test_counts_are_those_of_the_rows():
     np.testing.assert_array_equal(counts, wanted)
 
 
-def test_point_masses_are_of_a_twentieth_of_the_draws_or_a_tenth_of_the_values():
+def test_point_masses_have_5_percent_of_draws_or_10_percent_of_values():
     other = np.linspace(10, 20, 85)
     drawn = np.concatenate([np.zeros(5), np.ones(4), other, other[:6]])
     values = np.concatenate([np.full(9, 2.0), np.full(10, 3.0), other[:81]])
@@ -32,7 +32,7 @@ def test_probabilities_are_shares_of_the_draws():
     np.testing.assert_array_equal(counted.seen, [[True, False], [False, True]])
 
 
-def test_counts_put_together_count_what_is_counted_in_all():
+def test_joined_counts_are_totals():
     one = LevelCounts(np.array([0.0, 2.0, np.nan]), True, np.array([[1, 2, 3, 4]]), np.array([1]))
     two = LevelCounts(np.array([2.0, 5.0, np.nan]), True, np.array([[5, 1, 0, 4]]), np.array([3]))
     both = LevelCounts.concatenate([one, two])
@@ -42,7 +42,7 @@ def test_counts_put_together_count_what_is_counted_in_all():
     np.testing.assert_array_equal(both.take(np.array([1])).counts, [[5, 0, 5]])
 
 
-def test_levels_stay_as_they_are_when_put_together():
+def test_joined_levels_are_unchanged():
     part = LevelCounts(np.array([0.0, 1.0, np.nan]), False, np.array([[1, 2, 3]]), np.array([2]))
     both = LevelCounts.concatenate([part, part])
     np.testing.assert_array_equal(both.counts, [[1, 2, 3]] * 2)

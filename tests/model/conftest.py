@@ -1,4 +1,4 @@
-"""A table and its classes, on which models are fitted."""
+"""A table and its classes for fitting models."""
 
 from __future__ import annotations
 

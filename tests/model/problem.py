@@ -1,4 +1,4 @@
-"""Four rows with known scores, and models that say what they are told."""
+"""Four rows with known scores, and models with given answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking in parts of bounded size, and asking twice."""
+"""Queries in parts of bounded size, and repeated queries."""
 
 import re
 import warnings
@@ -18,7 +18,7 @@ TABLE = pd.DataFrame({"x": np.arange(23.0), "job": ["a", "b", "c", "a"] * 5 + ["
 
 
 class Seen:
-    """A model that keeps what it is asked."""
+    """A model that records its queries."""
 
     def __init__(self):
         self.tables = []
@@ -44,7 +44,7 @@ def test_parts_are_joined_in_order(monkeypatch, part):
     np.testing.assert_array_equal(answer.wanted, wanted)
 
 
-def test_a_model_that_works_in_place_does_not_change_the_users_array():
+def test_in_place_model_does_not_change_the_users_array():
     def careless(rows):
         rows[:] = 0.0
         return np.zeros(len(rows))
@@ -61,14 +61,14 @@ def test_a_model_that_works_in_place_does_not_change_the_users_array():
         ("yes", lambda t: np.where(t["x"] > 3, "no", "maybe"), r"\(the answers are 'maybe', 'no'\)"),
     ],
 )
-def test_nobody_has_the_decision(decision, model, message):
+def test_no_row_has_the_decision(decision, model, message):
     bound = resolve_decision(decision, model)
     with pytest.raises(InputError, match=message + ": there is nothing to learn it from"):
         check_wanted(bound, ask_table(bound, TABLE))
 
 
 @pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 1000])
-def test_spots_are_spread_from_the_first_row_to_the_last(n):
+def test_spot_checks_are_spread_from_first_to_last_row(n):
     spots = spot_positions(n)
     assert (spots[0], spots[-1], spots.size) == (0, n - 1, min(n, 16))
     assert np.diff(spots).max(initial=1) <= np.ceil(n / 15)
@@ -81,21 +81,21 @@ def spot_check(scores):
     return SpotCheck(spots, schema.encode(TABLE.iloc[spots]).matrix, answer), schema
 
 
-def test_rounding_is_no_other_answer():
+def test_rounding_difference_is_not_a_different_answer():
     spots, _ = spot_check([0.1, 0.2, 0.9])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         spots.compare(Answer(np.array([0.1, 0.2 + 1e-9, 0.9]), spots.answer.wanted))
 
 
-def test_another_answer_is_told_with_the_place():
+def test_different_answer_is_reported_with_its_position():
     spots, _ = spot_check([0.1, 0.2, 0.9])
     said = re.escape("differently when 2 of 3 training rows were asked again (those at positions 0, 22)")
     with pytest.warns(MCCEWarning, match=said):
         spots.compare(Answer(np.array([0.7, 0.2, 0.3]), np.array([True, False, False])))
 
 
-def test_whether_a_table_still_holds_the_rows():
+def test_changed_table_is_detected():
     spots, schema = spot_check([0.1, 0.2, 0.9])
     assert spots.is_of(TABLE, schema)
     assert spots.is_of(TABLE.reset_index(drop=True), schema)

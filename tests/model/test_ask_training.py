@@ -1,4 +1,4 @@
-"""The training rows after fit: kept by reference, checked before they are used again, and left out when saved."""
+"""The training rows after fit: kept by reference, checked before reuse, and not saved."""
 
 import pickle
 
@@ -33,7 +33,7 @@ def table_of(n=100):
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_rows_and_decisions_are_those_of_the_table(answered):
+def test_rows_and_decisions_match_the_table(answered):
     table = table_of(250)
     kept = training_rows(table, answered=answered)
     assert kept.known_table() is table
@@ -41,7 +41,7 @@ def test_rows_and_decisions_are_those_of_the_table(answered):
     np.testing.assert_array_equal(kept.wanted(), table["x"] >= 50)
 
 
-def test_the_model_is_asked_at_most_once():
+def test_model_is_queried_at_most_once():
     kept = training_rows(table_of(), answered=False)
     asked.clear()
     first = kept.wanted()
@@ -49,7 +49,7 @@ def test_the_model_is_asked_at_most_once():
     assert asked == [100]
 
 
-def test_a_table_that_was_changed_is_refused():
+def test_modified_table_raises():
     table = table_of()
     kept = training_rows(table, answered=False)
     table.loc[99, "x"] = -1.0
@@ -60,14 +60,14 @@ def test_a_table_that_was_changed_is_refused():
             use()
 
 
-def test_a_table_that_became_shorter_is_refused():
+def test_shortened_table_raises():
     kept = training_rows(table_of())
     kept.table = kept.table.iloc[:-1]
     with pytest.raises(InputError, match="has been changed since"):
         kept.matrix()
 
 
-def test_a_saved_copy_has_no_table_but_what_was_answered():
+def test_saved_copy_has_answers_but_no_table():
     table = table_of(20_000)
     kept = training_rows(table)
     saved = pickle.dumps(kept)
@@ -83,7 +83,7 @@ def test_a_saved_copy_has_no_table_but_what_was_answered():
         loaded.matrix("Do this.")
 
 
-def test_a_saved_copy_that_was_never_asked_cannot_say_who_has_the_decision():
+def test_saved_copy_without_answers_raises():
     loaded = pickle.loads(pickle.dumps(training_rows(table_of(), answered=False)))
     with pytest.raises(InputError, match="training rows are not stored with an explainer"):
         loaded.wanted()

@@ -1,4 +1,4 @@
-"""What models of scikit-learn and statsmodels say of their columns, however these are given."""
+"""The columns that scikit-learn and statsmodels models read, for all kinds of input."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def dropping(columns):
     ],
     ids=["names", "positions", "slice", "slice of names", "mask", "selector", "function"],
 )
-def test_columns_that_a_transformer_drops_are_not_read(columns):
+def test_columns_dropped_by_a_transformer_are_not_read(columns):
     assert columns_of(dropping(columns), list(X)).read == {"wt", "hp"}
 
 
-def test_other_estimators_read_what_they_were_fitted_with():
+def test_other_estimators_read_their_training_columns():
     encode = make_column_transformer((OneHotEncoder(), ["gear"]), remainder="passthrough")
     whole = make_pipeline("passthrough", encode, LogisticRegression(max_iter=1000)).fit(X, FAST)
     searched = GridSearchCV(dropping(["wt", "hp"]), {"logisticregression__C": [0.1, 1]}, cv=2).fit(X, FAST)
@@ -75,11 +75,11 @@ class Broken:
 @pytest.mark.parametrize(
     "model", [None, lambda rows: rows, Broken(), LogisticRegression()], ids=lambda model: type(model).__name__
 )
-def test_what_a_model_does_not_say_is_unknown(model):
+def test_models_without_column_names_have_unknown_columns(model):
     assert columns_of(model, list(X)) == mcce.model.columns.ModelColumns()
 
 
-def test_names_that_the_table_does_not_have_say_nothing():
+def test_names_absent_from_the_table_give_unknown_columns():
     alone = LogisticRegression(max_iter=1000).fit(X[["wt", "hp"]], FAST)
     assert columns_of(alone, ["wt", "HP", "gear"]).read is None
     assert columns_of(alone, [0, 1]).read is None
@@ -93,7 +93,7 @@ def test_names_that_the_table_does_not_have_say_nothing():
         ("mpg ~ bs(hp, df=4)", {"hp"}),
     ],
 )
-def test_formulas_of_statsmodels(formula, read):
+def test_statsmodels_formulas(formula, read):
     api = pytest.importorskip("statsmodels.formula.api")
     fitted = api.ols(formula, WITH_RESPONSE).fit()
     found = columns_of(fitted, list(WITH_RESPONSE))
@@ -104,7 +104,7 @@ def test_formulas_of_statsmodels(formula, read):
         mcce.MCCE(fitted, decision=(20, np.inf)).fit(WITH_RESPONSE)
 
 
-def test_tables_and_arrays_of_statsmodels():
+def test_statsmodels_tables_and_arrays():
     api = pytest.importorskip("statsmodels.api")
     tables = api.OLS(MPG, X[["wt", "hp"]]).fit()
     assert columns_of(tables, ["mpg", "wt", "hp"]) == mcce.model.columns.ModelColumns(frozenset({"wt", "hp"}), ("mpg",))
@@ -112,7 +112,7 @@ def test_tables_and_arrays_of_statsmodels():
     assert columns_of(arrays, ["y", "x1", "x2"]) == mcce.model.columns.ModelColumns()
 
 
-def test_a_column_that_is_not_read_is_reported_unless_it_is_fixed():
+def test_unread_column_is_reported_unless_fixed():
     model = dropping(["wt", "hp"])
     with pytest.warns(AdviceWarning, match=r"^the model does not read 'gear', 'my col', .*fixed=\['gear', \.\.\.\]"):
         mcce.MCCE(model, decision=True, random_state=1).fit(X)

@@ -1,4 +1,4 @@
-"""The desired decision: its edges, its text, what is refused, and answers that are compared."""
+"""The desired decision: its bounds, its text, errors, and compared answers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TestInterval:
         assert str(Interval(0.5, 1)) == "score from 0.5 to 1"
         assert str(Interval(0.5, np.float32(1), of=np.str_("good"))) == "score of class 'good' from 0.5 to 1"
 
-    def test_is_frozen_and_hashable(self):
+    def test_decision_is_frozen_and_hashable(self):
         assert hash(Interval(0, 1)) == hash(Interval(0.0, 1.0))
         with pytest.raises(AttributeError):
             Interval(0, 1).low = 2
@@ -112,7 +112,7 @@ class TestResolve:
         with pytest.raises(ModelError, match=r"the model .a dict. cannot be queried: it has no .*predict and is not"):
             resolve_decision(decision, {})
 
-    def test_the_order_of_methods(self):
+    def test_order_of_methods(self):
         model = Says([0, 1], predict_proba=two_columns, decision_function=[9] * 4, predict=[1, 0, 1, 0])
         np.testing.assert_allclose(ask([0.5, 1], model).scores, SIGMOID)
         assert ask(1, model).scores.tolist() == [1, 0, 1, 0]
@@ -121,7 +121,7 @@ class TestResolve:
         del model.decision_function
         assert ask((0, 1), model).scores.tolist() == [1, 0, 1, 0]
 
-    def test_empty_classes_are_none(self):
+    def test_empty_classes_are_ignored(self):
         assert ask((0, 1), Says([], predict_proba=two_columns)).scores.shape == (4,)
 
     def test_descriptions(self):
@@ -168,7 +168,7 @@ class TestCompareAnswers:
         with pytest.raises(ValueError, match="longer"):
             compare_answers(np.zeros(3), np.zeros(3), ["a", "b"])
 
-    def test_a_random_model_is_found_out(self, X, y):
+    def test_random_model_is_detected(self, X, y):
         rng = np.random.default_rng(1)
         noisy = resolve_decision((0, 1), lambda frame: rng.random(len(frame)))
         first, second = noisy.ask(X, "rows"), noisy.ask(X, "rows")
@@ -188,5 +188,5 @@ class TestCompareAnswers:
         (0.12345671, 0.12345672, "both", "score from 0.12345671 to 0.12345672"),
     ],
 )
-def test_bounds_in_words_have_few_digits_and_lie_inside(low, high, closed, told):
+def test_bounds_in_text_have_few_digits_and_lie_inside(low, high, closed, told):
     assert str(Interval(low, high, closed=closed)) == told

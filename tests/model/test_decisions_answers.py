@@ -1,4 +1,4 @@
-"""Answers of functions that are decisions: accepted in any container, or refused."""
+"""Answers of decision functions: accepted in any container, or invalid."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.model.problem import ROWS, SIGMOID, Says, ask, two_columns
 
 
 class TestCallables:
-    def test_a_function_is_a_model(self):
+    def test_function_is_a_model(self):
         answer = ask((0.5, 1), lambda frame: two_columns(frame)[:, 1])
         np.testing.assert_allclose(answer.scores, SIGMOID)
         assert ask("high", lambda f: np.where(f["x"] > 0, "high", "low")).wanted.tolist() == [
@@ -24,7 +24,7 @@ class TestCallables:
             True,
         ]
 
-    def test_several_columns_need_of(self):
+    def test_several_columns_require_of(self):
         with pytest.raises(ModelError, match=r"the model two_columns.*2 columns \(0, 1\)"):
             ask((0.5, 1), two_columns)
         np.testing.assert_allclose(ask(Interval(0, 1, of=0), two_columns).scores, 1 - SIGMOID)
@@ -71,10 +71,10 @@ class TestCallables:
     def test_any_container_of_labels(self, reply):
         assert ask("v", lambda frame: reply).wanted.tolist() == [False, True, False, True]
 
-    def test_one_row_squeezed_to_a_number(self):
+    def test_one_row_squeezed_to_a_scalar(self):
         assert ask((0, 1), lambda f: np.float32(0.5), ROWS[:1]).scores.tolist() == [0.5]
 
-    def test_infinite_scores_are_scores(self):
+    def test_infinite_scores_are_valid(self):
         assert ask((0, np.inf), lambda f: [np.inf, -np.inf, 0, 1]).wanted.tolist() == [
             True,
             False,
@@ -82,7 +82,7 @@ class TestCallables:
             True,
         ]
 
-    def test_the_frame_is_left_alone(self):
+    def test_frame_is_not_modified(self):
         def model(frame):
             frame["twice"] = 2 * frame["x"]
             return frame["twice"]
@@ -90,7 +90,7 @@ class TestCallables:
         assert ask((0, np.inf), model).scores.tolist() == [-2, 0, 1, 4]
         assert list(ROWS.columns) == ["x"]
 
-    def test_no_rows_ask_no_model(self):
+    def test_no_rows_do_not_query_the_model(self):
         model = Says([0, 1], predict_proba=two_columns, predict=[1, 1, 1, 1])
         for decision, kind in (((0.5, 1), "f"), (1, "O"), (lambda f: 1 / 0, "b")):
             answer = ask(decision, model, ROWS[:0])
@@ -126,7 +126,7 @@ class TestPredicates:
 
 
 class TestBadAnswers:
-    def test_the_model_raises(self):
+    def test_model_error_is_reported(self):
         def model(frame):
             raise KeyError("no column 'age'\nsecond line")
 

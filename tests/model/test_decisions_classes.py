@@ -1,4 +1,4 @@
-"""Which class a score is of, against hand-computed scores."""
+"""The class of a score, compared with hand-computed scores."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from tests.model.problem import ROWS, SIGMOID, Says, ask, two_columns
 class TestWhichClass:
     @pytest.mark.parametrize("classes", [[0, 1], [False, True], [-1, 1], [0.0, 1.0]])
     @pytest.mark.parametrize("container", [list, np.array, pd.Index])
-    def test_a_01_pair_means_the_class_1(self, classes, container):
+    def test_classes_0_and_1_mean_class_1(self, classes, container):
         answer = ask((0.5, 1), Says(container(classes), predict_proba=two_columns))
         np.testing.assert_allclose(answer.scores, SIGMOID)
         assert answer.wanted.tolist() == [False, True, True, True]
         assert answer.wanted.dtype == bool
 
     @pytest.mark.parametrize("classes", [[1, 0], [True, False], [1, -1]])
-    def test_classes_in_odd_order_are_found_by_label(self, classes):
+    def test_classes_in_any_order_are_found_by_label(self, classes):
         model = Says(np.array(classes), predict_proba=two_columns)
         np.testing.assert_allclose(ask((0.5, 1), model).scores, 1 - SIGMOID)
         np.testing.assert_allclose(ask(Interval(0.5, 1, of=classes[1]), model).scores, SIGMOID)
 
     @pytest.mark.parametrize("classes", [["bad", "good"], ["0", "1"], [1, 2], [0, 2], [0, 1, 2], [1], [0]])
-    def test_other_classes_need_of(self, classes):
+    def test_other_classes_require_of(self, classes):
         with pytest.raises(InputError, match=f"{classes[0]!r}.*Interval\\(0.5, 1, of={classes[-1]!r}\\)"):
             resolve_decision((0.5, 1), Says(np.array(classes), predict_proba=two_columns))
 
@@ -52,7 +52,7 @@ class TestWhichClass:
         with pytest.raises(InputError, match=r"decision is 1, .*'bad', 'good'\.$"):
             resolve_decision(1, model)
 
-    def test_text_is_no_number(self):
+    def test_text_label_is_not_a_number(self):
         with pytest.raises(InputError, match=r"decision is '1'.*0, 1; did you mean 1"):
             resolve_decision("1", Says([0, 1], predict=[0, 1, 1, 0]))
 
@@ -64,7 +64,7 @@ class TestWhichClass:
         with pytest.raises(InputError, match="of is 2"):
             ask(Interval(0, 1, of=2), model)
 
-    def test_three_columns_without_classes_need_of(self):
+    def test_three_columns_without_classes_require_of(self):
         columns = np.array([[0.1, 0.2, 0.7]] * 4)
         with pytest.raises(InputError, match=r"does not say of which class.*0, 1, 2"):
             ask((0, 1), Says(predict_proba=columns))
@@ -73,14 +73,14 @@ class TestWhichClass:
             ask(Interval(0, 1, of=-1), Says(predict_proba=columns))
 
     @pytest.mark.parametrize("shape", [(4,), (4, 1)])
-    def test_one_probability_is_of_class_1(self, shape):
+    def test_single_probability_is_of_class_1(self, shape):
         reply = SIGMOID.reshape(shape)
         for of in (None, 1, True):
             np.testing.assert_allclose(ask(Interval(0, 1, of=of), Says(predict_proba=reply)).scores, SIGMOID)
         with pytest.raises(ModelError, match="not known to be of 0"):
             ask(Interval(0, 1, of=0), Says(predict_proba=reply))
 
-    def test_one_probability_with_classes_is_of_the_last(self):
+    def test_single_probability_with_classes_is_of_the_last(self):
         named = Says(["bad", "good"], predict_proba=SIGMOID)
         np.testing.assert_allclose(ask(Interval(0, 1, of="good"), named).scores, SIGMOID)
         np.testing.assert_allclose(ask((0, 1), Says([0, 1], predict_proba=SIGMOID)).scores, SIGMOID)
@@ -91,14 +91,14 @@ class TestWhichClass:
         with pytest.raises(ModelError, match="for the classes 0, 1, 2"):
             ask(Interval(0, 1, of=2), Says([0, 1, 2], predict_proba=SIGMOID))
 
-    def test_a_model_that_has_seen_one_class(self):
+    def test_model_trained_on_one_class(self):
         X = np.zeros((4, 1))
         model = RandomForestClassifier(n_estimators=2).fit(X, [0, 0, 0, 0])
         with pytest.raises(InputError, match=r"of which class the score is \(classes: 0\)"):
             resolve_decision((0.5, 1), model)
         assert ask(Interval(0.5, 1, of=0), model, X).scores.tolist() == [1.0] * 4
 
-    def test_named_columns_go_by_name(self):
+    def test_named_columns_are_matched_by_name(self):
         frame = pd.DataFrame({"good": SIGMOID, "bad": 1 - SIGMOID}, index=[9, 8, 7, 6])
         of_good = Interval(0, 1, of="good")
         np.testing.assert_allclose(ask(of_good, Says(predict_proba=frame)).scores, SIGMOID)
@@ -111,11 +111,11 @@ class TestWhichClass:
         by_position = frame.set_axis(["p0", "p1"], axis=1)
         np.testing.assert_allclose(ask((0, 1), Says([0, 1], predict_proba=by_position)).scores, 1 - SIGMOID)
 
-    def test_columns_do_not_match_classes(self):
+    def test_columns_inconsistent_with_classes(self):
         with pytest.raises(ModelError, match="2 columns for 3 classes"):
             ask(Interval(0, 1, of="u"), Says(["u", "v", "w"], predict_proba=two_columns))
 
-    def test_columns_that_are_no_distribution(self):
+    def test_columns_that_are_not_a_distribution(self):
         with pytest.raises(ModelError, match=r"sum to 1.6, not 1.*multi-label"):
             ask((0, 1), Says([0, 1], predict_proba=np.full((4, 2), 0.8)))
         assert ask((0, 1), Says([0, 1], predict_proba=np.zeros((4, 2)))).scores.tolist() == [0] * 4
@@ -132,7 +132,7 @@ class TestWhichClass:
 
 
 class TestDecisionFunction:
-    def test_one_score_is_of_the_second_class(self):
+    def test_single_score_is_of_the_second_class(self):
         score = ROWS["x"].to_numpy()
         named = Says(["bad", "good"], decision_function=score)
         np.testing.assert_array_equal(ask(Interval(0, np.inf, of="good"), named).scores, score)
@@ -142,7 +142,7 @@ class TestDecisionFunction:
         with pytest.raises(InputError, match="of which class"):
             ask((0, np.inf), named)
 
-    def test_without_classes_it_is_of_none(self, X):
+    def test_single_score_without_classes_has_no_class(self, X):
         model = IsolationForest(n_estimators=5, random_state=1).fit(X)
         decision = resolve_decision((0, np.inf), model)
         np.testing.assert_array_equal(decision.ask(X, "rows").scores, model.decision_function(X))
@@ -164,7 +164,7 @@ class TestDecisionFunction:
         model = SVC().fit(X, y3)
         np.testing.assert_array_equal(ask(Interval(0, np.inf, of=0), model, X).scores, model.decision_function(X)[:, 0])
 
-    def test_pairs_of_classes_are_not_classes(self, X, y3):
+    def test_one_vs_one_columns_are_not_classes(self, X, y3):
         svc = SVC(decision_function_shape="ovo")
         piped = make_pipeline(StandardScaler(), svc)
         for model in (svc, piped, GridSearchCV(piped, {"svc__C": [1.0]}, cv=2)):

@@ -1,4 +1,4 @@
-"""Intervals with a margin or in the user's own words, against scores compared by hand."""
+"""Intervals with a margin or a label, compared with scores by hand."""
 
 import math
 import pickle
@@ -28,7 +28,7 @@ def wanted(decision, model, rows=X):
     return resolve_decision(decision, model).ask(rows, "rows").wanted
 
 
-def test_a_margin_on_the_probability_of_one_of_three_classes():
+def test_margin_on_the_probability_of_one_of_three_classes():
     model = RandomForestClassifier(20, random_state=1).fit(X, Y3)
     paid = model.predict_proba(X)[:, list(model.classes_).index("paid")]
     hits = np.flatnonzero(np.isclose(paid, 0.65) | np.isclose(paid, 0.3))
@@ -39,7 +39,7 @@ def test_a_margin_on_the_probability_of_one_of_three_classes():
     np.testing.assert_array_equal(both, (paid > 0.3) & (paid < 0.7))
 
 
-def test_probability_one_is_never_too_much():
+def test_probability_one_is_always_accepted():
     for high in (1, 1.0, 2, math.inf):
         assert Interval(0.5, high, margin=0.1).inside(probability=True).contains(
             np.array([1.0, 0.6, 0.59])
@@ -62,12 +62,12 @@ def test_probability_one_is_never_too_much():
         (Interval(0, 2, margin=1), 1, 1),
     ],
 )
-def test_ends_move_as_the_decimals_say(interval, low, high):
+def test_margins_are_applied_in_decimal_arithmetic(interval, low, high):
     inside = interval.inside()
     assert (inside.low, inside.high) == (low, high)
 
 
-def test_without_a_margin_nothing_changes():
+def test_zero_margin_has_no_effect():
     interval = Interval(0.1, 0.7, "left", of="x")
     assert interval.inside() is interval
 
@@ -81,7 +81,7 @@ def test_regression_with_an_infinite_end_and_a_margin():
     assert resolve_decision(Interval(-math.inf, 1, "neither"), model).describe() == "prediction below 1"
 
 
-def test_a_classifier_without_probabilities():
+def test_classifier_without_probabilities():
     model = SVC().fit(X, Y3)
     score = model.decision_function(X)[:, list(model.classes_).index("paid")]
     decision = resolve_decision(Interval(1, math.inf, of="paid", margin=0.25), model)
@@ -89,7 +89,7 @@ def test_a_classifier_without_probabilities():
     assert decision.describe() == "score of class 'paid' at least 1, with a margin of 0.25"
 
 
-def test_a_utility_is_named_by_its_function():
+def test_utility_is_named_by_its_function():
     explainer = MCCE(expected_profit, decision=(0, math.inf), fixed=["g"], random_state=1).fit(X)
     denied = X[expected_profit(X) < 0].iloc[:10]
     found = explainer.explain(denied, n_samples=200)
@@ -102,7 +102,7 @@ def test_a_utility_is_named_by_its_function():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
-def test_own_words_stand_everywhere():
+def test_custom_labels_are_used_everywhere():
     words = "expected profit of 2 & more"
     interval = Interval(0, math.inf, margin=2, label=words)
     explainer = MCCE(expected_profit, decision=interval, fixed=["g"], random_state=1).fit(X)
@@ -173,13 +173,13 @@ def test_bad_arguments(arguments, message):
 
 
 @pytest.mark.parametrize("interval", [Interval(0, 1, margin=0.6), Interval(0, 1, "left", margin=0.5)])
-def test_a_margin_that_leaves_nothing(interval):
+def test_margin_that_leaves_nothing_raises(interval):
     said = r"the interval \[0, 1.* with a margin of 0\.\d is empty: its ends become .* Give a smaller margin, or inf"
     with pytest.raises(InputError, match=said):
         MCCE(expected_profit, decision=interval).fit(X)
 
 
-def test_an_interval_with_margin_and_words_comes_back():
+def test_interval_with_margin_and_label_round_trips():
     interval = Interval(0, 0.1, closed="left", of="default", margin=0.01, label="safe")
     assert pickle.loads(pickle.dumps(interval)) == interval
     assert from_state(to_state(interval)) == interval

@@ -1,4 +1,4 @@
-"""Wanted classes, against the model's own labels and probabilities compared by hand."""
+"""Wanted classes compared with the model's labels and probabilities by hand."""
 
 import pickle
 
@@ -21,7 +21,7 @@ FOREST = RandomForestClassifier(10, max_depth=4, random_state=1).fit(X, NAMES[LE
 
 
 class OnlyLabels:
-    """A model with `predict` and nothing else."""
+    """A model with only `predict`."""
 
     def __init__(self, says):
         self.says = says
@@ -92,7 +92,7 @@ def lead_by_hand(model, hits):
         (lambda margin: Not("refused", margin=margin), {"paid", "late", "due"}),
     ],
 )
-def test_the_lead_over_the_others(make, hits):
+def test_margin_over_the_other_classes(make, hits):
     lead = lead_by_hand(FOREST, hits)
     says = np.isin(FOREST.predict(X), list(hits))
     for margin in (0.1, 0.2, 0.3):
@@ -101,7 +101,7 @@ def test_the_lead_over_the_others(make, hits):
         assert 0 < answer.wanted.sum() < says.sum()
 
 
-def test_a_tie_at_the_margin_is_enough():
+def test_tie_at_the_margin_is_accepted():
     class Says:
         classes_ = np.array(["no", "yes"])
 
@@ -129,7 +129,7 @@ def test_a_tie_at_the_margin_is_enough():
 @pytest.mark.parametrize(
     "model", [SVC().fit(X, NAMES[LEVEL]), LinearSVC().fit(X, NAMES[LEVEL]), OnlyLabels(FOREST.predict)]
 )
-def test_a_margin_needs_probabilities(model):
+def test_margin_requires_probabilities(model):
     with pytest.raises(
         ModelError, match=r"Not\('refused', margin=0.1\) has a margin, but the model .* no predict_proba"
     ):
@@ -193,20 +193,20 @@ def test_bad_classes(make, message):
 
 
 @pytest.mark.parametrize("decision", [OneOf(["a", 2], margin=0.1), Not(np.int64(3)), Not([("a", 1)], label="x")])
-def test_they_come_back(decision):
+def test_labels_round_trip(decision):
     assert pickle.loads(pickle.dumps(decision)) == decision
     assert from_state(to_state(decision)) == decision
     assert hash(decision) == hash(pickle.loads(pickle.dumps(decision)))
 
 
-def test_a_label_that_is_a_tuple():
+def test_label_that_is_a_tuple():
     says = np.empty(3, dtype=object)
     says[:] = [("a", 1), ("b", 1), ("a", 1)]
     assert ask(OneOf([("a", 1)]), lambda rows: says, X[:3]).wanted.tolist() == [True, False, True]
 
 
-def test_one_of_one_is_the_label_itself():
-    """The same rows, byte for byte, and the same as the class alone gave."""
+def test_single_label_in_a_list_equals_the_label():
+    """The same rows, byte for byte, as for the class alone."""
     denied = X[FOREST.predict(X) == "refused"].iloc[:8]
     one, other = (
         MCCE(FOREST, decision=d, fixed=["g"], random_state=1).fit(X).explain(denied, n_samples=100)

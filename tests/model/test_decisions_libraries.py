@@ -1,4 +1,4 @@
-"""The decision of fitted models, against the libraries' own columns."""
+"""The decision of fitted models compared with the columns of the libraries."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class TestScikitLearn:
         with pytest.raises(ModelError, match=r"predict_proba of the LogisticRegression.*NotFittedError"):
             ask((0.5, 1), LogisticRegression(), X)
 
-    def test_decisions_travel_to_other_processes(self, X, y):
+    def test_decisions_can_be_pickled(self, X, y):
         decision = resolve_decision((0.5, 1), LogisticRegression().fit(X, y))
         again = pickle.loads(pickle.dumps(decision))
         np.testing.assert_array_equal(again.ask(X, "rows").scores, decision.ask(X, "rows").scores)

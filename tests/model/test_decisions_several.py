@@ -1,4 +1,4 @@
-"""Several models at once, against each of them asked by itself."""
+"""Several models at once, compared with separate queries of each."""
 
 import math
 import pickle
@@ -54,7 +54,7 @@ def by_hand(rows):
 @pytest.mark.parametrize(
     ("agree", "needed"), [("all", 6), ("majority", 4), (0.5, 3), (2 / 3, 4), (0.67, 5), (1, 6), (1.0, 6), (0.01, 1)]
 )
-def test_enough_of_six(agree, needed):
+def test_at_least_k_of_six_models(agree, needed):
     answer = resolve_decision(Several(PAIRS, agree=agree), None).ask(X, "rows")
     yes = by_hand(X).sum(axis=1)
     np.testing.assert_allclose(answer.scores, yes / 6)
@@ -62,19 +62,19 @@ def test_enough_of_six(agree, needed):
     assert answer.scores.dtype == float
 
 
-def test_a_share_is_not_lost_in_rounding():
+def test_share_is_robust_to_rounding():
     for n in range(1, 40):
         for k in range(1, n + 1):
             assert Several([(profit, (0, 1))] * n, agree=k / n).needed == k
 
 
-def test_a_majority_is_more_than_half():
+def test_majority_is_more_than_half():
     assert [Several([(profit, (0, 1))] * n, agree="majority").needed for n in (1, 2, 3, 4, 5)] == [1, 2, 2, 3, 3]
 
 
 @pytest.mark.parametrize("sparse", [False, *nightly(True)])
 @pytest.mark.usefixtures("no_pictures")
-def test_counterfactuals_that_all_say_yes_to(sparse):
+def test_counterfactuals_accepted_by_all_models(sparse):
     pairs = PAIRS[:3]
     explainer = MCCE(None, decision=Several(pairs), fixed=["g"], random_state=1).fit(X)
     denied = X[~by_hand(X)[:, :3].all(axis=1)].iloc[:12]
@@ -98,7 +98,7 @@ def test_counterfactuals_that_all_say_yes_to(sparse):
     assert words.replace("'", "&#x27;") in found.to_html()
 
 
-def test_other_words():
+def test_custom_labels():
     named = {"bank": (LOGIT, (0.6, 1)), "insurer": (profit, (0, math.inf)), "law": (None, lambda rows: rows["b"] > -1)}
     decision = Several(named, agree="majority")
     assert resolve_decision(decision, None).describe() == (
@@ -114,14 +114,14 @@ def test_other_words():
     assert "Several(bank, insurer, law, agree='majority')" in repr(MCCE(None, decision=decision))
 
 
-def test_several_within_several():
+def test_nested_several():
     inner = Several(PAIRS[:3], agree="majority")
     answer = resolve_decision(Several([(None, inner), (profit, (0, math.inf))]), None).ask(X, "rows")
     yes = by_hand(X)
     np.testing.assert_array_equal(answer.wanted, (yes[:, :3].sum(axis=1) >= 2) & yes[:, 4])
 
 
-def test_a_model_that_changes_its_mind_is_found_out():
+def test_random_model_is_detected():
     rng = np.random.default_rng(1)
     pairs = [(profit, (-math.inf, math.inf)), (lambda rows: rng.random(len(rows)), (0.5, 1))]
     explainer = MCCE(None, decision=Several(pairs), random_state=1).fit(X)
@@ -129,7 +129,7 @@ def test_a_model_that_changes_its_mind_is_found_out():
         explainer.explain(X.iloc[:5], n_samples=20)
 
 
-def test_a_class_that_one_model_does_not_know():
+def test_class_unknown_to_one_model():
     two = LogisticRegression().fit(X, np.where(SCORE > 0, "paid", "due"))
     said = r"LogisticRegression, one of 2 models in Several: decision is 'refused', but .* classes are 'due', 'paid'"
     with pytest.raises(InputError, match=said):

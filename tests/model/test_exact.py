@@ -1,4 +1,4 @@
-"""Readings of models against the models' own scores, and what is refused."""
+"""Exact models compared with the original scores, and unsupported models."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def decision_of(model: Any) -> Any:
 
 
 @pytest.mark.parametrize(("model", "y"), MODELS)
-def test_a_reading_has_the_scores_and_decisions_of_the_model(model: Any, y: Any) -> None:
+def test_exact_model_has_the_scores_and_decisions_of_the_model(model: Any, y: Any) -> None:
     decision = decision_of(model.fit(X, y))
     exact = read_model(decision, X.head(1))
     exact.check(X, decision)
@@ -66,8 +66,8 @@ def test_lightgbm_with_missing_values() -> None:
     read_model(decision, rows.head(1)).check(rows, decision)
 
 
-def test_splits_are_those_of_single_precision() -> None:
-    """A forest rounds 0.1 + 2**-40 to the float32 nearest to 0.1, which may be on the other side of its threshold."""
+def test_splits_use_single_precision() -> None:
+    """A forest rounds 0.1 + 2**-40 to the float32 nearest to 0.1, which may be across its threshold."""
     table = pd.DataFrame({"x": [0.1, 0.1 + 2**-23] * 20})
     model = DecisionTreeClassifier().fit(table, [0, 1] * 20)
     decision = resolve_decision(1, model)
@@ -90,20 +90,20 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("model", "decision", "message"), REFUSED)
-def test_what_cannot_be_read_is_refused_with_a_reason(model: Any, decision: Any, message: str) -> None:
+def test_unsupported_models_raise_with_a_reason(model: Any, decision: Any, message: str) -> None:
     resolved = resolve_decision(decision, model.fit(X.to_numpy(), THREE))
     with pytest.raises(NotExactError, match=message):
         read_model(resolved, X.head(1).to_numpy())
 
 
-def test_a_share_of_several_classes_is_not_linear() -> None:
+def test_probability_of_one_of_several_classes_is_not_linear() -> None:
     model = LogisticRegression().fit(X, THREE)
     decision = resolve_decision(Interval(0.5, 1, of=2), model)
     with pytest.raises(NotExactError, match="give a class as decision"):
         demands(decision, read_model(decision, X.head(1)))
 
 
-def test_a_reading_that_disagrees_with_the_model_is_refused() -> None:
+def test_exact_model_that_disagrees_with_the_model_raises() -> None:
     model = GradientBoostingClassifier(n_estimators=3, loss="exponential").fit(X, THREE > 0)
     decision = resolve_decision((0.6, 1), model)  # whose probabilities are not logistic in the raw score
     with pytest.raises(NotExactError, match="not those that its trees or weights give"):

@@ -1,4 +1,4 @@
-"""Counterfactuals that last, against asking every model about every row."""
+"""Robust counterfactuals compared with querying every model for every row."""
 
 from functools import cache
 
@@ -51,7 +51,7 @@ def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
 
 
 @pytest.mark.slow
-def test_the_nearest_row_that_lasts_is_accepted_by_fresh_refits():
+def test_nearest_robust_row_is_accepted_by_fresh_refits():
     """Refits move a threshold by a normal error, so that the true share of refits that accept x is known.
 
     The nearest row that nine in ten of the refits at hand accept was chosen among many to please them: with 30 of them
@@ -84,7 +84,7 @@ class Threshold:
 @pytest.mark.parametrize(
     ("n_refits", "share", "refusals"), [(59, 0.9, 0), (58, 0.9, -1), (200, 0.9, 8), (9, 0.5, 0), (9, 1.0, 0)]
 )
-def test_how_many_refits_may_refuse(n_refits, share, refusals):
+def test_number_of_refits_that_may_reject(n_refits, share, refusals):
     """The lower Clopper-Pearson bound, at the level for the best of 25 rows, reaches the share; not with one more."""
     assert refusals_allowed(n_refits, share) == refusals
     for refused, reaches in ((refusals, True), (refusals + 1, False)):
@@ -95,7 +95,7 @@ def test_how_many_refits_may_refuse(n_refits, share, refusals):
 
 
 @pytest.mark.slow
-def test_the_best_of_many_rows_holds_for_fresh_refits():
+def test_best_of_many_rows_is_accepted_by_fresh_refits():
     """Each row is accepted by each refit with its own chance, so that some rows please the refits at hand alone.
 
     The first row that all of 30 refits accept had a true share of 0.9 in about one case of two.
@@ -108,7 +108,7 @@ def test_the_best_of_many_rows_holds_for_fresh_refits():
     assert good >= 190
 
 
-def test_too_few_refits_are_an_error(explainer):
+def test_too_few_refits_raise(explainer):
     asked = Robust(refits=refits(), share=0.9)
     with pytest.raises(InputError, match=r"9 refits cannot show .* that takes 59"):
         explainer.explain(REFUSED.head(1), n_samples=10, robust=asked)
@@ -116,7 +116,7 @@ def test_too_few_refits_are_an_error(explainer):
         mcce.bootstrap_refits(MODEL, LOANS, GOOD, share=1.0)
 
 
-def test_as_many_refits_as_the_share_needs_each_with_its_own_seed():
+def test_number_of_refits_follows_the_share_with_separate_seeds():
     X = pd.DataFrame({"x": np.arange(40.0)})
     forest = RandomForestClassifier(1, random_state=3)
     refits = mcce.bootstrap_refits(forest, X, X["x"] > 20, share=0.4)
@@ -127,7 +127,7 @@ def test_as_many_refits_as_the_share_needs_each_with_its_own_seed():
 
 
 @pytest.mark.slow
-def test_the_answer_is_that_of_asking_every_model_about_every_draw(explainer):
+def test_answer_matches_querying_every_model_for_every_draw(explainer):
     found = explainer.explain(REFUSED, n_samples=300, robust=Robust(refits=refits(), share=1.0))
     candidates = explainer.generate(REFUSED, n_samples=300)
     lasting = candidates[(share_of_refits(candidates) == 1.0)]
@@ -137,7 +137,7 @@ def test_the_answer_is_that_of_asking_every_model_about_every_draw(explainer):
     assert found.measures["L0"].mean() > without.measures["L0"].mean()  # what lasts costs more
 
 
-def test_shares_are_told_without_being_demanded(explainer):
+def test_shares_are_reported_without_a_requirement(explainer):
     plain = explainer.explain(REFUSED, n_samples=300)
     told = explainer.explain(REFUSED, n_samples=300, robust=Robust(refits=refits(), noise=0.02))
     pd.testing.assert_frame_equal(plain.frame, told.frame)
@@ -146,7 +146,7 @@ def test_shares_are_told_without_being_demanded(explainer):
     assert told.measures["refits"].min() < 0.9
 
 
-def test_noise_is_the_share_of_neighbours_that_are_accepted():
+def test_noise_is_the_share_of_accepted_neighbours():
     table = pd.DataFrame({"a": np.linspace(0.0, 200.0, 201), "b": np.arange(201)})
     model = LogisticRegression(max_iter=5000).fit(table, table["a"] > 100)
     schema = Schema.from_data(table)
@@ -164,12 +164,12 @@ def test_noise_is_the_share_of_neighbours_that_are_accepted():
     scores, wanted = ConfirmingAsker(Asker(decision, schema), robustness).ask_encoded(rows)
     assert wanted.tolist() == [False, False, bool(share[2] >= 0.7), True]
     np.testing.assert_allclose(scores, model.predict_proba(table.assign(a=0.0).iloc[:4].assign(a=a, b=50))[:, 1])
-    # a row has its neighbours whatever stands beside it
+    # the neighbours of a row do not depend on the batch
     assert (robustness.shares(rows[[2]])["noise"] == share[2]).all()
 
 
 @pytest.mark.slow
-def test_same_for_any_number_of_threads_and_order(explainer):
+def test_answer_is_equal_for_any_number_of_threads_and_order(explainer):
     asked = {"n_samples": 200, "sparse": True, "robust": Robust(refits=refits()[:3], noise=0.05, share=1.0)}
     first = explainer.explain(REFUSED, **asked)
     other = mcce.MCCE(MODEL, fixed=["age"], random_state=1, n_jobs=1).fit(LOANS)
@@ -177,7 +177,7 @@ def test_same_for_any_number_of_threads_and_order(explainer):
     pd.testing.assert_frame_equal(first.frame, again.frame.loc[first.frame.index])
 
 
-def test_refits_are_asked_last_and_little():
+def test_refits_are_queried_last_and_rarely():
     asked = []
 
     class Counting:
@@ -193,7 +193,7 @@ def test_refits_are_asked_last_and_little():
     assert sum(asked) < 25 * 100
 
 
-def test_who_has_none_that_lasts_is_told_why(explainer):
+def test_factual_without_robust_row_states_the_reason(explainer):
     class Never:
         classes_ = np.array([False, True])
 
@@ -216,12 +216,12 @@ def test_who_has_none_that_lasts_is_told_why(explainer):
         ({"refits": MODEL}, "give a list of models"),
     ],
 )
-def test_what_cannot_be_asked_for(explainer, asked, message):
+def test_invalid_arguments_raise(explainer, asked, message):
     with pytest.raises(InputError, match=message):
         explainer.explain(REFUSED, n_samples=10, robust=Robust(**asked))
 
 
-def test_a_share_alone_is_of_rows_that_are_off_by_two_per_cent(explainer):
+def test_share_alone_applies_to_noise_of_two_percent(explainer):
     one = explainer.explain(REFUSED, n_samples=100, robust=0.9)
     other = explainer.explain(REFUSED, n_samples=100, robust=Robust(noise=0.02, share=0.9))
     pd.testing.assert_frame_equal(one.frame, other.frame)
@@ -230,13 +230,13 @@ def test_a_share_alone_is_of_rows_that_are_off_by_two_per_cent(explainer):
         explainer.explain(REFUSED, robust="very")
 
 
-def test_a_predicate_has_no_refits():
+def test_predicate_has_no_refits():
     explainer = mcce.MCCE(None, decision=lambda rows: rows["savings"] > 20_000, random_state=1).fit(LOANS)
     with pytest.raises(InputError, match="refits do not change"):
         explainer.explain(LOANS.iloc[:3], robust=Robust(refits=[MODEL], share=0.5))
 
 
-def test_bootstrap_refits_are_fitted_to_samples_with_every_class():
+def test_bootstrap_refits_use_samples_with_every_class():
     X = pd.DataFrame({"x": np.arange(40.0)})
     y = np.array(["rare"] + ["common"] * 39)
     refits = mcce.bootstrap_refits(LogisticRegression(), X, y, n=6, random_state=2)

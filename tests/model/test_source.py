@@ -1,4 +1,4 @@
-"""Models of many libraries, end to end: the rows returned have the decision asked for."""
+"""Models of many libraries end to end: the returned rows have the wanted decision."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def encoder() -> ColumnTransformer:
 
 
 def check(model, decision, is_wanted, table=X, fixed=("age",), least=15):
-    """Explain twenty factuals without the wanted decision; `is_wanted` asks the model by itself."""
+    """Explain twenty rejected factuals; `is_wanted` queries the model directly."""
     unwanted = table[~np.asarray(is_wanted(table), dtype=bool)].iloc[:20]
     assert len(unwanted) == 20
     explainer = MCCE(model, decision=decision, fixed=fixed, random_state=1).fit(table)
@@ -80,8 +80,8 @@ def test_pipeline_on_raw_frames():
     assert (found.measures["prediction"] == model.predict_proba(found.frame)[:, 1]).all()
 
 
-def test_the_counterfactual_of_a_logit_is_on_the_right_side_of_its_coefficients():
-    """Only income matters and may change: every counterfactual has more of it."""
+def test_counterfactual_of_a_logit_is_on_the_accepted_side():
+    """Only income matters and may change: every counterfactual increases it."""
     model = LogisticRegression().fit(NUMBERS, NUMBERS["income"] > 45)
     found = check(model, Interval(0.5, 1, of=True), model.predict, NUMBERS)
     before = NUMBERS.loc[found.frame.index.get_level_values("id"), "income"]
@@ -102,7 +102,7 @@ def test_text_labels(label, kind):
     assert found.decision == f"probability of class {label!r} at least 0.6"
 
 
-def test_text_labels_need_to_be_named():
+def test_text_labels_must_be_named():
     model = make_pipeline(encoder(), LogisticRegression()).fit(X, np.where(Y == 1, "good", "bad"))
     with pytest.raises(InputError, match=r"does not say of which class the score is \(classes: 'bad', 'good'\)"):
         MCCE(model, decision=(0.5, 1)).fit(X)
@@ -235,12 +235,12 @@ def test_xgboost_on_categories():
     check(model.get_booster(), (0.5, 1), lambda f: probability(f) >= 0.5, table)
 
 
-def test_a_table_without_columns_is_refused():
+def test_table_without_columns_raises():
     with pytest.raises(ModelError, match="returned a table without columns"):
         Reply.read(np.empty((3, 0)), pd.DataFrame({"a": [1, 2, 3]}), "the model")
 
 
-def test_the_whole_message_of_a_model_is_kept():
+def test_full_message_of_a_model_is_kept():
     def refuses(rows):
         raise KeyError("columns are missing:\n- income\n- age\nfit me again.")
 

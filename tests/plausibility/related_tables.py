@@ -17,7 +17,7 @@ def rng(seed=1):
 
 
 def some(n=400, seed=1):
-    """Columns that have nothing to do with each other."""
+    """Independent columns."""
     r = rng(seed)
     return {
         "usd": r.lognormal(9, 1, n).round(2),
@@ -61,7 +61,7 @@ def people():
 
 
 def table(words, decimals, n=600):
-    """Amounts with a column that others determine, rounded to some decimals, and savings beside."""
+    """Amounts with a column determined by others, rounded to some decimals, and savings."""
     r = rng(8)
     one, other = r.uniform(100, 9000, n).round(2), r.uniform(100, 9000, n).round(2)
     months = r.choice([12, 24, 36, 48, 60, 72], n)
@@ -95,7 +95,7 @@ DIRECTIONS += ["days == 365 * years", "tax == 0.19 * income"]
 
 
 def chained(k, n=300, seed=2):
-    """Two columns, and more that are each the sum of the two before."""
+    """Two columns, and more columns that are each the sum of the two preceding ones."""
     r = rng(seed)
     X = pd.DataFrame({"x000": r.integers(0, 100, n), "x001": r.integers(0, 100, n)})
     for i in range(2, k + 2):

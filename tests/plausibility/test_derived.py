@@ -1,4 +1,4 @@
-"""Formulas of derived columns: rounded like the training rows, in order, stored, and kept in every answer."""
+"""Formulas of derived columns: rounded like the training rows, ordered, stored, and satisfied."""
 
 import math
 import re
@@ -52,7 +52,7 @@ EXACT = {"half up": ROUND_HALF_UP, "floor": ROUND_FLOOR, "ceil": ROUND_UP}
 
 @pytest.mark.parametrize("decimals", [0, 1, 2])
 @pytest.mark.parametrize("rounding", ["half even", *EXACT])
-def test_the_rounding_is_that_of_the_training_rows(rounding, decimals):
+def test_rounding_follows_the_training_rows(rounding, decimals):
     r = rng(3)
     X = pd.DataFrame({"a": r.integers(0, 4000, 500), "b": r.choice([8, 16, 40, 200], 500)})
     unit = Decimal(1).scaleb(-decimals)
@@ -67,7 +67,7 @@ def test_the_rounding_is_that_of_the_training_rows(rounding, decimals):
         assert again.tolist() == X["c"].tolist()
 
 
-def test_a_truncated_column_is_told_from_one_that_is_rounded_down():
+def test_truncation_is_distinguished_from_rounding_down():
     X = pd.DataFrame({"a": np.arange(-300, 300)})
     X["b"] = [math.trunc(a / 7) for a in X["a"]]
     assert fit_formula("b", "a / 7", X).says == "b == trunc(a / 7)"
@@ -80,7 +80,7 @@ def test_a_truncated_column_is_told_from_one_that_is_rounded_down():
         ("months(applied_on - hired_on) + 1", "(days(applied_on - hired_on) / 30.4375) + 1", 30.4375),
     ],
 )
-def test_fractions_of_years_are_suggested_where_completed_ones_disagree(given, suggested, divisor):
+def test_fractional_years_are_suggested_if_completed_years_disagree(given, suggested, divisor):
     X = bank()
     days = (X["applied_on"] - X["hired_on"]).dt.days
     X["since"] = (days / divisor + given.endswith("+ 1")).round(1)
@@ -106,7 +106,7 @@ def test_formulas_of_a_bank():
         assert each.compute(X, schema).tolist() == X[name].tolist()
 
 
-def test_rows_that_disagree_are_counted_and_named():
+def test_inconsistent_rows_are_counted_and_named():
     X = bank().set_index(pd.Index([f"r{k}" for k in range(600)]))
     X.loc[["r7", "r300"], "dti"] = [0.123, 9.99]
     X.loc["r20", "dti"] = np.nan
@@ -149,19 +149,19 @@ def test_cycles_are_named():
         (lambda X: X["rent"].astype(str) + "x", "are no numbers"),
     ],
 )
-def test_what_is_no_formula_is_an_error(expression, said):
+def test_invalid_formulas_raise(expression, said):
     with pytest.raises(InputError, match=said):
         fit_formula("dti", expression, bank(60))
 
 
-def test_what_cannot_be_computed_is_missing():
+def test_undefined_results_are_missing():
     X = pd.DataFrame({"a": [1.0, -1.0, np.nan, 2.0], "b": [0.0, 9.0, np.nan, math.log(2)]})
     formula = fit_formula("b", "log(a)", X)
     assert (formula.rows, formula.exceptions, formula.first) == (3, 1, (1,))
     assert formula.compute(X, Schema.from_data(X)).isna().tolist() == [False, True, True, False]
 
 
-def test_texts_are_stored_and_functions_are_given_again():
+def test_texts_are_stored_and_functions_are_passed_again():
     X = bank(200)
     schema = Schema.from_data(X)
     ratio = lambda frame: (frame["rent"] + frame["instalment"]) / frame["income"]  # noqa: E731
@@ -182,7 +182,7 @@ def test_texts_are_stored_and_functions_are_given_again():
 
 
 @pytest.mark.parametrize("as_function", [False, True])
-def test_a_derived_column_is_computed_for_candidates(as_function):
+def test_derived_column_is_computed_for_candidates(as_function):
     X = bank()
     schema = Schema.from_data(X)
     given = dict(FORMULAS)
@@ -212,7 +212,7 @@ def test_a_derived_column_is_computed_for_candidates(as_function):
 
 
 @pytest.mark.slow
-def test_answers_keep_formulas_that_are_given_as_relations():
+def test_answers_satisfy_formulas_given_as_relations():
     X = bank()
     score = lambda rows: rows["savings"] / 9000 - rows["dti"] - rows["utilisation_pct"] / 200 + rows["job_years"] / 50  # noqa: E731
     explainer = mcce.MCCE(score, decision=(0.3, np.inf), fixed=["applied_on"], random_state=1)

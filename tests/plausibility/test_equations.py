@@ -1,4 +1,4 @@
-"""Equations of several columns are found with the coefficients that made them, also if some rows are wrong."""
+"""Equations of several columns are found with the true coefficients, also with some wrong rows."""
 
 import numpy as np
 import pandas as pd
@@ -81,7 +81,7 @@ def test_equations_are_found(words):
 
 
 @pytest.mark.parametrize("words", nightly_but([*FORMS, *ONE_COLUMN], *QUICK))
-def test_equations_that_a_few_rows_break_are_proposed(words):
+def test_equations_with_few_exceptions_are_proposed(words):
     X = base()
     X["t"] = (FORMS | ONE_COLUMN)[words](X)
     wrong = np.array([5, 77, 200, 411, 640, 799])
@@ -101,7 +101,7 @@ def test_equations_that_a_few_rows_break_are_proposed(words):
     assert found.frame.query("status == 'proposed'")["relation"].tolist() == [words]
 
 
-def test_more_exceptions_than_one_in_a_hundred_are_too_many():
+def test_more_than_one_percent_of_exceptions_is_too_many():
     X = base().assign(t=lambda X: X["a"] + X["b"] + X["c"])
     X.loc[X.index[::80], "t"] += 17
     found = mcce.find_relations(X)
@@ -110,7 +110,7 @@ def test_more_exceptions_than_one_in_a_hundred_are_too_many():
 
 
 @pytest.mark.slow
-def test_the_identity_of_diabetes_holds_in_all_rows():
+def test_identity_of_diabetes_holds_in_all_rows():
     X = load_diabetes(as_frame=True, scaled=False).frame
     assert mcce.find_relations(X).frame[["relation", "rows"]].to_numpy().tolist() == [
         ["s1 == s2 + s3 + 0.2 * exp(s5)", 442],  # Friedewald's equation; s5 is the logarithm of the triglycerides
@@ -127,7 +127,7 @@ def explained(X, score, decision, n, **more):
 
 
 @pytest.mark.slow
-def test_no_answer_on_diabetes_breaks_its_identity():
+def test_no_answer_on_diabetes_violates_its_identity():
     X = load_diabetes(as_frame=True, scaled=False).data
 
     def score(rows):
@@ -142,7 +142,7 @@ def test_no_answer_on_diabetes_breaks_its_identity():
 
 
 @pytest.mark.nightly
-def test_no_answer_on_breast_cancer_breaks_an_order():
+def test_no_answer_on_breast_cancer_violates_an_order():
     X = load_breast_cancer(as_frame=True).data
 
     def score(rows):
@@ -180,7 +180,7 @@ def test_shuffled_columns_have_no_relation(name):
         assert (len(found), found.soft, found.proposals) == (0, (), ())
 
 
-def test_the_shortest_number_of_an_interval():
+def test_shortest_number_in_an_interval():
     assert shortest_between(-1, 1) == 0
     assert shortest_between(0.5, 20) == 1
     assert shortest_between(64.0001, 65) == 65
@@ -190,7 +190,7 @@ def test_the_shortest_number_of_an_interval():
     assert shortest_between(np.nan, 1) is None
 
 
-def test_candidates_of_subsets_without_wrong_rows():
+def test_candidates_from_subsets_without_wrong_rows():
     r = rng(4)
     rows = r.integers(1, 500, (300, 6)).astype(float)
     rows[:, 5] = rows[:, 0] + rows[:, 1] - rows[:, 2]

@@ -1,4 +1,4 @@
-"""Normal scores, residuals and Mahalanobis distances, against numpy."""
+"""Normal scores, residuals and Mahalanobis distances compared with numpy."""
 
 import numpy as np
 import pandas as pd
@@ -48,7 +48,7 @@ def test_numbers_have_normal_scores_and_levels_indicators(fitted):
     np.testing.assert_allclose(z[:, linear.missing[3]], np.isnan(matrix[:, 3]), atol=1e-12)
 
 
-def test_residuals_and_distances_are_those_of_the_precision(fitted):
+def test_residuals_and_distances_match_the_precision_matrix(fitted):
     linear, matrix, fold = fitted
     residual, square = parts(linear, matrix, fold)
     z, numbers = linear.expand(matrix), [j for j in range(4) if linear.number[j] >= 0]
@@ -60,8 +60,8 @@ def test_residuals_and_distances_are_those_of_the_precision(fitted):
         np.testing.assert_allclose(square[fold == k], (z * product).sum(axis=1)[fold == k], atol=1e-5)
 
 
-def test_a_residual_is_that_of_the_regression_on_the_others():
-    """Of many rows, shrinkage is nothing: the residual of b given a is that of least squares."""
+def test_residual_equals_that_of_the_regression_on_the_others():
+    """With many rows there is no shrinkage: the residual of b given a is that of least squares."""
     rng = np.random.default_rng(2)
     a = rng.normal(size=20_000)
     matrix = np.column_stack([a, 0.8 * a + 0.6 * rng.normal(size=20_000)])
@@ -73,7 +73,7 @@ def test_a_residual_is_that_of_the_regression_on_the_others():
 
 
 def test_shrinkage_does_not_hide_residuals_of_nearly_collinear_numbers():
-    """Ten measurements of a size: a change of half a deviation is that of least squares, about ten deviations."""
+    """Ten measurements of a size: a change of half a deviation is about ten deviations by least squares."""
     rng = np.random.default_rng(4)
     size = rng.normal(size=400)
     noise = np.repeat([0.05, 1.0], [4, 6])
@@ -90,13 +90,13 @@ def test_shrinkage_does_not_hide_residuals_of_nearly_collinear_numbers():
 
 
 def test_many_columns_of_noise_are_shrunk():
-    """The likelihood of other rows chooses the whole shrinkage where there is nothing but noise."""
+    """The held-out likelihood chooses full shrinkage for pure noise."""
     z = np.random.default_rng(5).normal(size=(200, 60))
     assert _choose_share(z) == 1.0
 
 
 @pytest.mark.parametrize("kept", [1, 7])
-def test_what_a_row_was_made_from_does_not_matter(fitted, kept):
+def test_origin_of_a_row_does_not_matter(fitted, kept):
     linear, matrix, fold = fitted
     rows = matrix.copy()
     rows[:, 0] = matrix[::-1, 0]
@@ -106,7 +106,7 @@ def test_what_a_row_was_made_from_does_not_matter(fitted, kept):
         np.testing.assert_allclose(mine, other, atol=2e-6)
 
 
-def test_it_is_the_same_after_storing(fitted):
+def test_state_round_trips(fitted):
     linear, matrix, fold = fitted
     again = from_state(to_state(linear, "linear"))
     for mine, other in zip(parts(linear, matrix, fold), parts(again, matrix, fold), strict=True):
@@ -123,7 +123,7 @@ def test_it_is_the_same_after_storing(fitted):
         pd.DataFrame({"level": pd.Categorical(["a", "b"] * 15)}),
     ],
 )
-def test_hard_tables_have_finite_parts(X):
+def test_degenerate_tables_have_finite_parts(X):
     schema = Schema.from_data(X)
     matrix = np.ascontiguousarray(schema.encode(X).matrix)
     linear = Linear.fit(matrix, schema.features, [np.arange(len(X))], np.arange(len(X)))

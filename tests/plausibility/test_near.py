@@ -1,4 +1,4 @@
-"""Numbers near a formula of others: ratios in a narrow band, and results that were rounded unequally."""
+"""Numbers near a formula of others: ratios in a narrow band, and inconsistently rounded results."""
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ def blood(n=600, seed=1, wrong=0):
 
 
 @pytest.mark.parametrize("wrong", [0, 4])
-def test_a_quotient_that_is_rounded_unequally_is_near(wrong):
+def test_inconsistently_rounded_quotient_is_near(wrong):
     X = blood(wrong=wrong)
     ((says, found),) = near(X).items()
     assert says.startswith("abs(ratio - total / hdl) <= 0.5")
@@ -34,7 +34,7 @@ def test_a_quotient_that_is_rounded_unequally_is_near(wrong):
 
 
 @pytest.mark.slow
-def test_answers_keep_what_is_near():
+def test_answers_satisfy_near_relations():
     X = blood()
 
     def score(rows):
@@ -51,7 +51,7 @@ def test_answers_keep_what_is_near():
 
 
 def cells(n=500, seed=1):
-    """Cells that are nearly round, with errors of measurement."""
+    """Cells that are nearly round, with measurement errors."""
     r = rng(seed)
     radius = r.lognormal(2.6, 0.25, n)
     return pd.DataFrame(
@@ -80,7 +80,7 @@ def test_few_wrong_rows_do_not_hide_a_ratio():
     assert {0, 500, 1000} <= {*found.first}
 
 
-def test_a_ratio_of_three_columns_is_near():
+def test_ratio_of_three_columns_is_near():
     r = rng(3)
     height, mass_index = r.normal(1.7, 0.1, 400).round(2), r.lognormal(3.2, 0.2, 400)
     X = pd.DataFrame({"height": height, "weight": (mass_index * height**2 * np.exp(r.uniform(0, 0.05, 400))).round(1)})
@@ -89,7 +89,7 @@ def test_a_ratio_of_three_columns_is_near():
     assert " <= weight / (height * height * index) <= " in found
 
 
-def test_an_equation_is_not_also_near():
+def test_equation_is_not_reported_as_near():
     r = rng(4)
     a, b = r.uniform(1, 90, (2, 500)).round(1)
     X = pd.DataFrame({"a": a, "b": b, "product": a * b})
@@ -99,14 +99,14 @@ def test_an_equation_is_not_also_near():
 
 
 def unequal(seed, n=400):
-    """Correlated columns that are rounded unequally, in no relation."""
+    """Correlated columns with inconsistent rounding and no relation."""
     r = rng(seed)
     X = correlated(KINDS[seed % 4], ("real", "money")[seed // 4 % 2], n, seed)
     return pd.DataFrame({name: np.where(r.random(n) < 0.2, X[name].round(2), X[name].round()) for name in X})
 
 
 @pytest.mark.nightly
-def test_tables_without_relations_have_none_that_is_near():
+def test_tables_without_relations_have_no_near_relation():
     tables = [unequal(seed) for seed in range(24)]
     tables += [correlated(kind, margin, 500, seed) for kind in KINDS for margin in MARGINS for seed in (1, 2)]
     assert [i for i, X in enumerate(tables) if near(X)] == []

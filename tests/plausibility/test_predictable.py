@@ -1,4 +1,4 @@
-"""Columns that the others predict are named; those that they do not predict are not."""
+"""Columns that the others predict are named; other columns are not."""
 
 import warnings
 
@@ -19,7 +19,7 @@ def predicted(X):
     return {each.name: each.value for each in find_predictable(schema.encode(X).matrix, schema)}
 
 
-def test_a_number_that_others_nearly_give_is_named():
+def test_number_nearly_predicted_by_others_is_named():
     r = rng(11)
     X = pd.DataFrame(some(1500)).assign(x=r.normal(size=1500), y=r.normal(size=1500))
     X["z"] = X["x"] + 2 * X["y"] + r.normal(0, 0.02, 1500)
@@ -29,13 +29,13 @@ def test_a_number_that_others_nearly_give_is_named():
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0])
-def test_a_number_that_others_do_not_give_is_not_named(noise):
+def test_number_not_predicted_by_others_is_not_named(noise):
     r = rng(2)
     X = pd.DataFrame({"x": r.normal(size=1500), "y": r.normal(size=1500)})
     assert predicted(X.assign(z=X["x"] + 2 * X["y"] + r.normal(0, noise, 1500))) == {}
 
 
-def test_equal_held_out_values_are_no_evidence():
+def test_equal_held_out_values_are_not_evidence():
     X = pd.DataFrame(rng().normal(size=(300, 3)), columns=list("abc"))
     X["rare"] = 0.0
     X.loc[[10, 20], "rare"] = 1.0  # in rows that are not held out
@@ -44,7 +44,7 @@ def test_equal_held_out_values_are_no_evidence():
         assert predicted(X) == {}
 
 
-def test_a_level_that_others_give_is_named():
+def test_level_predicted_by_others_is_named():
     r = rng(3)
     X = pd.DataFrame({"x": r.normal(size=2000), "y": r.normal(size=2000), "job": r.choice(list("abc"), 2000)})
     X["both"] = np.where((X["x"] > 0) & (X["job"] == "a"), "yes", "no")
@@ -53,13 +53,13 @@ def test_a_level_that_others_give_is_named():
     assert predicted(flipped) == {}
 
 
-def test_a_rare_level_is_not_named_because_it_is_rare():
+def test_rare_level_is_not_named_for_being_rare():
     r = rng(4)
     X = pd.DataFrame({"x": r.normal(size=2000), "rare": np.where(r.random(2000) < 0.002, "yes", "no")})
     assert predicted(X) == {}
 
 
-def test_find_relations_and_fit_warn_with_the_remedy():
+def test_find_relations_and_fit_warn_with_the_fix():
     r = rng(5)
     X = pd.DataFrame({"x": r.normal(size=500), "y": r.normal(size=500), "age": r.integers(18, 90, 500)})
     X["z"] = X["x"] * np.exp(0.001 * X["age"]) + X["y"]
@@ -80,7 +80,7 @@ def test_columns_of_a_formula_are_not_named():
         assert len(mcce.find_relations(X.assign(z=(X["x"] + X["y"]).round(2)))) == 1
 
 
-def test_a_sum_of_curved_functions_is_named():
+def test_sum_of_nonlinear_functions_is_named():
     X = load_diabetes(as_frame=True).data  # cholesterol is that of LDL and HDL and a fifth of exp(s5), all scaled
     found = predicted(X)
     assert set(found) == {"s1", "s2", "s3"}

@@ -1,4 +1,4 @@
-"""Relations are found where they are true and chance does not explain them, in the direction that says most."""
+"""True relations that chance does not explain are found, in the most informative direction."""
 
 import itertools
 import math
@@ -48,7 +48,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("words", TABLES)
-def test_what_is_true_is_found(words):
+def test_true_relations_are_found(words):
     X = beside(**TABLES[words])
     found = set(said(X))
     if words.startswith(("a <= most", "start")):
@@ -57,12 +57,12 @@ def test_what_is_true_is_found(words):
     assert len(found) <= (2 if "start" in X else 1)  # `start` is a date of its own, a number of days after `a`
 
 
-def test_what_is_not_related_is_not_found():
+def test_unrelated_columns_have_no_relation():
     assert said(pd.DataFrame(some())) == []
 
 
 def noise(n, seed):
-    """Columns of all sorts that have nothing to do with each other."""
+    """Independent columns of all kinds."""
     r = rng(seed)
     columns = {
         **{f"real{i}": r.normal(size=n) for i in range(4)},
@@ -85,34 +85,34 @@ def noise(n, seed):
 
 
 def has_any(X):
-    """Whether anything is found, soft relations and proposals too."""
+    """Return whether anything is found, including soft relations and proposals."""
     found = mcce.find_relations(X)
     return len(found) + len(found.soft) + len(found.proposals) > 0
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("n", [20, 30, 50, 100, 300])
-def test_at_most_one_in_a_hundred_tables_of_noise_has_a_relation(n):
+def test_at_most_one_percent_of_noise_tables_have_a_relation(n):
     assert sum(has_any(noise(n, seed)) for seed in range(400)) <= 4
 
 
-def test_rows_that_are_there_many_times_are_no_evidence():
+def test_repeated_rows_are_not_evidence():
     few = pd.DataFrame({"a": [1, 2, 3, 4], "b": [10, 20, 30, 40], "c": list("wxyz")})
     assert said(pd.concat([few] * 100, ignore_index=True)) == []
 
 
-def test_ranges_that_do_not_overlap_are_no_order():
+def test_non_overlapping_ranges_are_not_an_order():
     r = rng()
     X = pd.DataFrame({"low": r.integers(0, 50, 500), "high": r.integers(50, 100, 500)})
     assert said(X) == []
 
 
-def test_an_order_with_nobody_near_it_is_not_told():
+def test_order_without_close_values_is_not_reported():
     low = rng().normal(size=2000)
     assert said(pd.DataFrame({"low": low, "high": low + 3 + rng(2).normal(0, 0.1, 2000)})) == []
 
 
-def test_orders_that_others_give_are_not_told():
+def test_implied_orders_are_not_reported():
     r = rng()
     a = r.poisson(3, 600)
     b = a + r.poisson(1, 600)
@@ -120,7 +120,7 @@ def test_orders_that_others_give_are_not_told():
 
 
 @pytest.mark.parametrize("seed", [*range(4), *slow(*range(4, 12))])
-def test_orders_are_those_that_looking_at_all_pairs_finds(seed):
+def test_orders_match_a_search_over_all_pairs(seed):
     r = rng(seed)
     columns = {"c0": r.poisson(3, 500)}
     for k in range(1, 6):
@@ -132,14 +132,14 @@ def test_orders_are_those_that_looking_at_all_pairs_finds(seed):
     assert set(said(X)) == {f"{a} <= {b}" for a, b in direct}
 
 
-def test_missing_values_hide_nothing():
+def test_missing_values_hide_no_relation():
     X = beside(total=of["a"] + of["b"], copy=of["usd"])
     for k, name in enumerate(X.columns):
         X[name] = X[name].where(rng(k).random(len(X)) > 0.2)
     assert said(X) == ["usd == copy", "total == a + b"]
 
 
-def test_codes_neither_hide_an_order_nor_make_one():
+def test_codes_neither_hide_nor_create_an_order():
     r = rng()
     part = r.poisson(3, 900).astype(float)
     whole = part + r.poisson(1, 900)
@@ -152,7 +152,7 @@ def test_codes_neither_hide_an_order_nor_make_one():
     ]
 
 
-def test_a_relation_that_one_row_breaks_is_none():
+def test_relation_with_one_exception_is_not_exact():
     n = 30_000  # more than are looked at as evidence
     a = rng().poisson(3, n)
     X = pd.DataFrame({"a": a, "b": a + rng(2).poisson(1, n)})
@@ -162,7 +162,7 @@ def test_a_relation_that_one_row_breaks_is_none():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_chance_of_an_order_is_that_of_all_permutations(seed):
+def test_probability_of_an_order_matches_all_permutations(seed):
     r = rng(seed)
     a = np.sort(r.choice(50, 7, replace=False)).astype(float)
     b = a + r.integers(0, 9, 7)
@@ -178,7 +178,7 @@ def test_the_chance_of_an_order_is_that_of_all_permutations(seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *nightly(1, 2, 3)])
-def test_the_chance_of_a_function_is_at_least_that_of_all_permutations(seed):
+def test_probability_of_a_function_is_an_upper_bound_over_permutations(seed):
     r = rng(seed)
     a = r.integers(0, 3, 8)
     b = r.permutation(3)[a] // 2
@@ -194,7 +194,7 @@ def test_the_chance_of_a_function_is_at_least_that_of_all_permutations(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("decimals", [*nightly(0, 1), 2])
 @pytest.mark.parametrize("words", nightly_but(DIRECTIONS, *DIRECTIONS[::3]))
-def test_the_finest_column_is_determined_in_every_order_of_the_columns(words, decimals):
+def test_finest_column_is_determined_in_every_column_order(words, decimals):
     X = table(words, decimals)
     if words.startswith("left") and decimals == 2:
         words = "income == left + spent"  # as fine as the others: a sum says the same
@@ -202,7 +202,7 @@ def test_the_finest_column_is_determined_in_every_order_of_the_columns(words, de
 
 
 @pytest.mark.slow
-def test_a_sum_is_found_when_the_total_rises_with_its_largest_part():
+def test_sum_is_found_if_the_total_correlates_with_its_largest_part():
     r = rng(5)
     X = pd.DataFrame({"price": r.integers(0, 10_000, 300) * 100, "fee": r.integers(0, 50, 300)})
     X = X.assign(total=X["price"] + X["fee"], savings=r.gamma(2, 3000, 300).round())
@@ -214,7 +214,7 @@ def test_a_sum_is_found_when_the_total_rises_with_its_largest_part():
     assert (rows["total"] == rows["price"] + rows["fee"]).all()
 
 
-def test_functions_of_the_parts_of_a_sum_are_found_beside_it():
+def test_functions_of_the_parts_of_a_sum_are_found():
     r = rng(6)
     price = r.uniform(100, 9000, 400).round(2)
     fee = np.where(price < 1000, 10, np.where(price < 4000, 25, 60))
@@ -255,14 +255,14 @@ def test_numbers_of_any_size_are_compared_without_a_warning(scale):
         assert said(pd.DataFrame({"a": a, "twice": 2 * a, **unrelated})) == ["twice == 2 * a"]
 
 
-def test_a_range_beyond_the_largest_number_is_no_relation():
+def test_range_beyond_the_largest_float_is_not_a_relation():
     a, b = (2 * rng().random((2, 300)) - 1) * 1.7e308
     assert said(pd.DataFrame({"a": a, "b": b, "c": rng(2).normal(size=300)})) == []
     assert said(pd.DataFrame({"a": a, "up": np.sinh(a / 1e308)})) == ["a and up go together"]
 
 
 @pytest.mark.slow
-def test_the_order_of_the_columns_does_not_matter():
+def test_column_order_does_not_matter():
     X = people().assign(usd=of["usd"][0] + np.arange(1500) % 700, job=np.resize(of["job"], 1500))
     X = X.assign(code=X["job"].map({"clerk": 7, "pilot": 3, "nurse": 5}), copy=X["job"], band=X["age"] // 10)
     expected = mcce.find_relations(X).frame
@@ -270,7 +270,7 @@ def test_the_order_of_the_columns_does_not_matter():
         pd.testing.assert_frame_equal(mcce.find_relations(X[rng(seed).permutation(X.columns)]).frame, expected)
 
 
-def test_tied_columns_all_follow_from_the_coarsest():
+def test_tied_columns_follow_from_the_coarsest():
     one = rng(3).integers(10, 900, 300)
     X = pd.DataFrame({"a": 6 * one, "b": 2 * one, "c": 3 * one, "d": one})
     found = mcce.find_relations(X)
@@ -283,7 +283,7 @@ def wrong_in(X, name, rows, value):
     return X.assign(**{name: X[name].where(~np.isin(np.arange(len(X)), rows), value)})
 
 
-def test_an_order_that_few_rows_break_is_soft():
+def test_order_with_few_exceptions_is_soft():
     r = rng()
     a = r.poisson(9, 1000)
     X = pd.DataFrame({"a": a, "b": a + r.poisson(2, 1000), "other": r.poisson(9, 1000)})
@@ -295,7 +295,7 @@ def test_an_order_that_few_rows_break_is_soft():
     assert mcce.find_relations(X).soft == ()
 
 
-def test_an_order_that_chance_gives_is_not_soft():
+def test_order_explained_by_chance_is_not_soft():
     r = rng()
     for above in (3.0, 4.5):  # 1.7 and 0.1 in a hundred are above by chance
         X = pd.DataFrame({"low": r.normal(size=3000), "high": r.normal(above, 1, 3000)})
@@ -310,7 +310,7 @@ SOFT = {
 
 
 @pytest.mark.parametrize("words", SOFT)
-def test_values_that_nearly_always_come_together_are_soft(words):
+def test_values_that_nearly_always_coincide_are_soft(words):
     r = rng(2)
     job = r.choice(["none", "clerk", "cook"], 1000)
     gone = r.random(1000) < 0.3
@@ -334,7 +334,7 @@ def test_values_that_nearly_always_come_together_are_soft(words):
 
 
 @pytest.mark.slow
-def test_soft_relations_are_kept_by_answers_of_rows_that_keep_them():
+def test_soft_relations_hold_for_answers_of_rows_that_satisfy_them():
     r = rng(3)
     a = r.poisson(9, 1500)
     X = pd.DataFrame({"a": a, "b": a + r.poisson(2, 1500), "age": r.integers(18, 90, 1500)})
@@ -372,7 +372,7 @@ EVERY_TABLE = {
 
 
 @pytest.mark.parametrize("name", slow_but(list(EVERY_TABLE), *list(EVERY_TABLE)[::3]))
-def test_the_text_of_a_relation_is_a_rule_and_gives_the_same_relation_again(name):
+def test_text_of_a_relation_is_a_rule_and_round_trips(name):
     X = EVERY_TABLE[name]()
     schema = mcce.Schema.from_data(X)
     matrix = schema.encode(X).matrix
@@ -396,5 +396,5 @@ def test_the_text_of_a_relation_is_a_rule_and_gives_the_same_relation_again(name
         assert again == given
 
 
-def test_levels_in_texts_are_written_as_levels():
+def test_levels_in_texts_are_quoted():
     assert said(employers()) == ["if works == 'no' then employer == '-' else employer != '-'"]

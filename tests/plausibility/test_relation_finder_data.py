@@ -1,4 +1,4 @@
-"""Relations of public data: those that the columns' meaning gives are found, and no answer breaks one."""
+"""Relations of public data: known relations are found, and no answer violates one."""
 
 import warnings
 
@@ -13,7 +13,7 @@ from mcce.exceptions import AdviceWarning
 
 
 def twenty_answers(X, y):
-    """Return twenty sparse answers of rows that a forest refuses."""
+    """Return twenty sparse answers for rows that a forest rejects."""
     model = RandomForestClassifier(25, random_state=0).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AdviceWarning)
@@ -81,7 +81,7 @@ def test_no_answer_has_worst_cells_smaller_than_mean_cells():
 
 
 @pytest.mark.slow
-def test_a_survey_without_relations_has_none():
+def test_survey_without_relations_has_none():
     answers = fair.load_pandas().data
     X = answers.drop(columns="affairs")
     found = mcce.find_relations(X)

@@ -1,4 +1,4 @@
-"""Relations between columns: kept in every answer, given by the user, stored."""
+"""Relations between columns: satisfied by every answer, given by the user, stored."""
 
 import functools
 import pickle
@@ -27,7 +27,7 @@ from tests.plausibility.related_tables import (
 )
 
 
-def test_relations_print_and_are_selected():
+def test_relations_can_be_printed_and_selected():
     found = mcce.find_relations(beside(copy=of["usd"], total=of["a"] + of["b"]))
     assert str(found) == "usd == copy (tied, 400 rows)\ntotal == a + b (sum, 400 rows)"
     assert repr(found) == "Relations(['usd == copy', 'total == a + b'])"
@@ -44,13 +44,13 @@ def test_relations_print_and_are_selected():
 
 
 def score(rows):
-    """Both copies count, and each column that a search may be tempted to change alone."""
+    """Both copies count, and each column that a search might change alone."""
     good = rows["pay"] + rows["salary"] + rows["income"] + 2 * rows["bonus"] + 5 * (rows["works"] == "yes")
     return (good - rows["debt_eur"] - 6 * rows["asked_in_all"] + 3 * rows["asked"]).to_numpy(dtype=float)
 
 
 def keeps(rows):
-    """Whether every relation holds, row by row."""
+    """Return whether every relation holds, row by row."""
     return (
         (rows["salary"] == rows["pay"])
         & ((rows["debt"] * 0.92 - rows["debt_eur"]).abs() <= 0.051)
@@ -73,7 +73,7 @@ def denied(n=60):
     return X[score(X) < 180].head(n)
 
 
-def test_the_table_keeps_what_is_said_of_it():
+def test_table_satisfies_its_relations():
     X = people()
     assert keeps(X).all()
     assert sorted(said(X)) == [
@@ -89,7 +89,7 @@ def test_the_table_keeps_what_is_said_of_it():
 @pytest.mark.parametrize(
     "asked", [{}, {"caution": 0.0}, *nightly({"floor": 0.0}, {"n_counterfactuals": 3, "diverse": True})]
 )
-def test_every_sparse_answer_keeps_the_relations(asked):
+def test_every_sparse_answer_satisfies_the_relations(asked):
     found = fitted().explain(denied(), sparse=True, n_samples=300, **asked)
     assert len(found.unexplained) == 0
     assert keeps(found.frame).all()
@@ -98,12 +98,12 @@ def test_every_sparse_answer_keeps_the_relations(asked):
 
 
 @pytest.mark.slow
-def test_without_relations_answers_break_them():
+def test_answers_violate_relations_without_the_option():
     found = fitted(()).explain(denied(15), sparse=True, n_samples=100)
     assert not keeps(found.frame).all()
 
 
-def test_copies_and_sums_are_neither_told_nor_counted():
+def test_copies_and_sums_are_neither_stated_nor_counted():
     found = fitted().explain(denied(), sparse=True, n_samples=300, floor=0.0)
     assert {"income", "debt_eur"} < set(found.computed)
     assert len({"salary", "pay"} & set(found.computed)) == 1
@@ -119,7 +119,7 @@ def test_copies_and_sums_are_neither_told_nor_counted():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fixed", ["salary", *nightly("pay")])
-def test_what_is_tied_to_a_fixed_feature_stays(fixed):
+def test_feature_tied_to_a_fixed_feature_is_fixed(fixed):
     found = fitted(fixed=(fixed,)).explain(denied(15), sparse=True, n_samples=100)
     assert len(found)
     assert keeps(found.frame).all()
@@ -127,7 +127,7 @@ def test_what_is_tied_to_a_fixed_feature_stays(fixed):
 
 
 @pytest.mark.slow
-def test_a_constraint_on_either_of_two_tied_features_holds_for_both():
+def test_constraint_on_one_of_two_tied_features_holds_for_both():
     for name in ("salary", "pay"):
         found = fitted().explain(denied(15), sparse=True, n_samples=100, constraints=[mcce.allow(name, high=60)])
         assert len(found)
@@ -136,7 +136,7 @@ def test_a_constraint_on_either_of_two_tied_features_holds_for_both():
         assert (changed.loc[changed["feature"].isin(["salary", "pay"]), "to"] <= 60).all()
 
 
-def test_a_factual_that_breaks_a_relation_is_explained_all_the_same():
+def test_factual_that_violates_a_relation_is_explained():
     X = denied(5).assign(asked=9, asked_in_all=2, pay=11)
     found = fitted().explain(X, sparse=True, n_samples=300)
     assert len(found.unexplained) == 0
@@ -145,7 +145,7 @@ def test_a_factual_that_breaks_a_relation_is_explained_all_the_same():
 
 
 @pytest.mark.slow
-def test_the_published_method_stays_as_it_is_unless_relations_are_given():
+def test_plain_method_is_unchanged_unless_relations_are_given():
     plain = fitted().explain(denied(), n_samples=300)
     pd.testing.assert_frame_equal(plain.frame, fitted(()).explain(denied(), n_samples=300).frame)
     assert not keeps(plain.frame).all()
@@ -155,7 +155,7 @@ def test_the_published_method_stays_as_it_is_unless_relations_are_given():
 
 
 @pytest.mark.slow
-def test_neither_order_nor_threads_change_what_is_found():
+def test_order_and_threads_do_not_matter():
     X = denied(40)
     found = fitted().explain(X, sparse=True, n_samples=200).frame
     turned = fitted(n_jobs=1).explain(X[::-1], sparse=True, n_samples=200).frame
@@ -163,7 +163,7 @@ def test_neither_order_nor_threads_change_what_is_found():
 
 
 @pytest.mark.slow
-def test_a_missing_value_of_a_tied_feature_is_no_obstacle():
+def test_missing_value_of_a_tied_feature_is_accepted():
     X = people().astype({"salary": float, "pay": float})
     X.loc[X.index % 7 == 0, ["salary", "pay"]] = np.nan
     X["income"] = X["income"].where(X["salary"].notna())
@@ -181,7 +181,7 @@ def test_a_missing_value_of_a_tied_feature_is_no_obstacle():
 
 
 @pytest.mark.slow
-def test_one_warning_names_what_was_found_and_giving_it_confirms_it():
+def test_one_warning_names_relations_and_passing_them_confirms():
     X = people()
     explainer = mcce.MCCE(score, decision=(180.0, np.inf), fixed=["age"], random_state=1)
     with pytest.warns(mcce.MCCEWarning, match="6 relations between columns found") as told:
@@ -199,7 +199,7 @@ def test_one_warning_names_what_was_found_and_giving_it_confirms_it():
     assert [str(each) for each in confirmed.relations_] == [str(each) for each in explainer.relations_]
 
 
-def test_relations_of_fixed_features_alone_are_not_told():
+def test_relations_of_only_fixed_features_are_not_reported():
     X = people()[["age", "born", "debt"]]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -208,7 +208,7 @@ def test_relations_of_fixed_features_alone_are_not_told():
 
 
 @pytest.mark.slow
-def test_given_relations_are_kept():
+def test_given_relations_hold():
     given = ("asked <= asked_in_all", mcce.tied("salary", "pay"), "income == salary + bonus", "asked <= 3 * age")
     explainer = fitted(given)
     assert explainer.relations_.frame["relation"].tolist() == [given[0], "pay == salary", *given[2:]]
@@ -231,7 +231,7 @@ def test_given_relations_are_kept():
         ([mcce.rule(lambda rows, was: rows["age"] > 0, name="old")], "rule 'old', which is a function"),
     ],
 )
-def test_what_is_no_relation_is_refused(given, told):
+def test_invalid_relations_raise(given, told):
     explainer = mcce.MCCE(score, decision=(180.0, np.inf), random_state=1)
     with pytest.raises(mcce.InputError, match=told):
         explainer.fit(people(), relations=given)
@@ -239,13 +239,13 @@ def test_what_is_no_relation_is_refused(given, told):
         explainer.explain(denied(1))
 
 
-def test_tied_needs_two_columns():
+def test_tied_requires_two_columns():
     with pytest.raises(mcce.InputError, match=r"tied\('salary'\) needs two columns or more"):
         mcce.tied("salary")
 
 
 @pytest.mark.slow
-def test_rows_without_weight_count_for_nothing():
+def test_rows_with_zero_weight_are_ignored():
     X = people()
     X.loc[:20, "pay"] += 1
     weights = np.where(X.index <= 20, 0.0, 1.5)
@@ -254,7 +254,7 @@ def test_rows_without_weight_count_for_nothing():
 
 
 @pytest.mark.slow
-def test_a_loaded_explainer_keeps_relations(tmp_path):
+def test_loaded_explainer_keeps_relations(tmp_path):
     explainer = fitted()
     explainer.save(tmp_path / "people.mcce")
     again = mcce.MCCE.load(tmp_path / "people.mcce", model=score)
@@ -265,7 +265,7 @@ def test_a_loaded_explainer_keeps_relations(tmp_path):
     )
 
 
-def test_a_file_without_donors_tells_no_relations(tmp_path):
+def test_file_without_donors_reports_no_relations(tmp_path):
     X = people()[["age", "salary", "pay"]]
     explainer = mcce.MCCE(lambda rows: rows["pay"], decision=(50, np.inf), fixed=["age"], sampler="norm").fit(X)
     assert len(explainer.relations_) == 1
@@ -273,7 +273,7 @@ def test_a_file_without_donors_tells_no_relations(tmp_path):
     assert len(mcce.MCCE.load(tmp_path / "without.mcce", model=explainer.model).relations_) == 0
 
 
-def test_kept_relations_can_be_sent_to_another_process():
+def test_kept_relations_can_be_pickled():
     X = people()
     schema = mcce.Schema.from_data(X)
     kept = keep_relations(mcce.find_relations(X), schema, (0,))
@@ -284,7 +284,7 @@ def test_kept_relations_can_be_sent_to_another_process():
     assert (again.stays, again.determined) == (kept.stays, kept.determined)
 
 
-def test_a_chain_of_relations_is_computed_from_its_beginning():
+def test_chain_of_relations_is_computed_from_its_start():
     X = beside(total=of["a"] + of["b"]).assign(cents=lambda X: 100 * X["total"])[["cents", "total", "b", "a"]]
     schema = mcce.Schema.from_data(X)
     kept = keep_relations(mcce.find_relations(X), schema, ())
@@ -298,7 +298,7 @@ def test_a_chain_of_relations_is_computed_from_its_beginning():
 
 
 @pytest.mark.nightly
-def test_fico_keeps_its_definitions():
+def test_fico_answers_satisfy_its_definitions():
     fico = PAPER["fico"](folder=paper_folder("fico"))
     X = fico.X
     from sklearn.linear_model import LogisticRegression
@@ -318,7 +318,7 @@ def test_fico_keeps_its_definitions():
     assert (rows["NumTrades90Ever2DerogPubRec"] <= rows["NumTrades60Ever2DerogPubRec"]).all()
 
 
-def test_a_level_that_comes_with_a_level_of_another_column():
+def test_level_that_implies_a_level_of_another_column():
     rng = np.random.default_rng(3)
     none = rng.random(600) < 0.2
     X = pd.DataFrame(
@@ -341,7 +341,7 @@ def test_a_level_that_comes_with_a_level_of_another_column():
 
 
 def wrong_answers(words, decimals, order, sampler):
-    """Return how many sparse answers there are, and in how many the determined column is not what it has to be."""
+    """Return the number of sparse answers, and of those in which the determined column is inconsistent."""
     X = table(words, decimals)[order]
     weights = rng(9).choice([-1.0, 1.0], X.shape[1]) / X.std().to_numpy()
     least = np.quantile(X.to_numpy(float) @ weights, 0.7)
@@ -360,7 +360,7 @@ def wrong_answers(words, decimals, order, sampler):
         *nightly_rows(*((words, ("norm", "forest")[i % 2]) for i, words in enumerate(DIRECTIONS))),
     ],
 )
-def test_no_answer_breaks_what_was_rounded(words, sampler):
+def test_no_answer_violates_a_rounded_relation(words, sampler):
     X = table(words, 1)
     for order in orders_of(X)[:: len(orders_of(X)) - 1]:
         assert wrong_answers(words, 1, order, sampler) == (20, 0)
@@ -368,7 +368,7 @@ def test_no_answer_breaks_what_was_rounded(words, sampler):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", [2, 5])
-def test_twenty_sums_leave_everybody_explained(seed):
+def test_twenty_sums_leave_all_factuals_explained(seed):
     X = chained(20, seed=seed)
     assert {each.says for each in mcce.find_relations(X) if each.kind != "order"} == set(sums_of(X))
     weights = rng(seed + 1000).normal(size=X.shape[1]) / X.std().to_numpy()
@@ -382,7 +382,7 @@ def test_twenty_sums_leave_everybody_explained(seed):
     )
 
 
-def test_relations_that_others_imply_leave_the_parts_free():
+def test_implied_relations_leave_the_parts_free():
     r = rng(3)
     X = pd.DataFrame(r.integers(0, 900, (300, 4)), columns=list("abcd"))
     X = X.assign(ab=X["a"] + X["b"], cd=X["c"] + X["d"], ac=X["a"] + X["c"], bd=X["b"] + X["d"])
@@ -398,7 +398,7 @@ def test_relations_that_others_imply_leave_the_parts_free():
     assert kept.of_factuals(matrix).hold(rows, np.arange(len(rows))).all()
 
 
-def test_a_coarse_column_is_not_computed_from_a_finer_one():
+def test_coarse_column_is_not_computed_from_a_finer_one():
     r = rng(4)
     years, worked = r.integers(1, 30, 400), r.integers(0, 300, 400)
     X = pd.DataFrame({"years": years, "days": 365 * years, "worked": worked, "off": 365 * years - worked})
@@ -421,7 +421,7 @@ def test_hundreds_of_chained_relations_are_resolved():
 
 
 @pytest.mark.slow
-def test_an_explainer_with_many_chained_relations_is_loaded(tmp_path):
+def test_explainer_with_many_chained_relations_loads(tmp_path):
     X = chained(60, n=40)
     explainer = mcce.MCCE(lambda rows: rows["x000"], decision=(50, np.inf), sampler="marginal", random_state=1)
     explainer.fit(X, relations=sums_of(X)).save(tmp_path / "chained.mcce")
@@ -431,7 +431,7 @@ def test_an_explainer_with_many_chained_relations_is_loaded(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *nightly(5, 7)])
-def test_sums_of_sums_leave_everybody_explained(seed):
+def test_sums_of_sums_leave_all_factuals_explained(seed):
     r = rng(seed)
     X = pd.DataFrame({f"a{i}": r.integers(0, 1000, 300) for i in range(4)})
     for i in range(20):
@@ -447,8 +447,8 @@ def test_sums_of_sums_leave_everybody_explained(seed):
     assert len(found.unexplained) == 0
 
 
-def test_a_change_that_determines_another_one_is_not_incidental():
-    """The decision is about a total, which changes with its parts alone."""
+def test_change_that_determines_another_is_not_incidental():
+    """The decision depends on a total, which changes only with its parts."""
     X = pd.DataFrame(np.random.default_rng(0).integers(0, 100, (300, 2)).astype(float), columns=["a", "b"])
     X["total"] = X["a"] + X["b"]
 

@@ -1,4 +1,4 @@
-"""Plausibility: it keeps its level on new rows of known processes, and sees what does not belong together."""
+"""Plausibility keeps its level on new rows of known processes and detects inconsistent rows."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def quantiles(scorer, schema, X):
 
 @functools.cache
 def fitted(process, n, seed):
-    """A scorer of a process, the quantiles of new rows, and those rows."""
+    """A fitted scorer of a process, the quantiles of new rows, and those rows."""
     rng = np.random.default_rng([seed, n])
     X, fresh = process(n, rng), process(N_FRESH, rng)
     scorer, schema = fit(X, also=fresh)
@@ -81,26 +81,26 @@ def fitted(process, n, seed):
 
 
 def four_deviations(n, floor):
-    """Of the share of new rows below the floor: from drawing them, and from drawing the rows that calibrate."""
+    """The error of the share of new rows below the floor: from drawing them and the calibration rows."""
     return 4 * math.sqrt(floor * (1 - floor) * (1 / n + 1 / N_FRESH))
 
 
 @pytest.mark.parametrize("n", [200, *nightly(2_000, 12_000)])
 @pytest.mark.parametrize("process", [categorical, atoms, *nightly(gaussian)])
-def test_the_floor_is_the_share_of_new_rows_that_it_rejects(process, n):
+def test_floor_equals_the_share_of_rejected_new_rows(process, n):
     _, _, found, _ = fitted(process, n, 0)
     for floor in (0.01, FLOOR, 0.1, 0.2):  # level of each comparison: 6e-5
         assert abs((found < floor).mean() - floor) < four_deviations(n, floor)
 
 
 @pytest.mark.parametrize(("n", "seed"), [(200, 1), (2_000, 0), *nightly_rows((12_000, 0), (12_000, 2))])
-def test_no_more_are_rejected_where_many_rows_are_equal(n, seed):
+def test_rejection_rate_is_not_higher_with_many_equal_rows(n, seed):
     _, _, found, _ = fitted(binary, n, seed)
     for floor in (FLOOR, 0.2):
         assert (found < floor).mean() - floor < four_deviations(n, floor)
 
 
-def test_equal_rows_are_calibrated_as_a_factual_equal_to_them_is_scored():
+def test_equal_rows_are_calibrated_like_an_equal_factual():
     X = binary(500, np.random.default_rng(3))
     scorer, schema = fit(X)
     matrix = schema.encode(X).matrix
@@ -111,7 +111,7 @@ def test_equal_rows_are_calibrated_as_a_factual_equal_to_them_is_scored():
 
 
 @pytest.mark.slow
-def test_weights_that_count_copies_keep_the_level_of_the_population():
+def test_count_weights_keep_the_level_of_the_population():
     rng = np.random.default_rng(1)
     X, fresh = gaussian(6_000, rng), gaussian(N_FRESH, rng)
     rare = X["a"] > 0
@@ -129,7 +129,7 @@ def shuffled(X, rng):
 
 
 def margin_quantiles(X, rows):
-    """Quantiles of a score that looks at each column alone: the sum of the log shares of ten bins or levels."""
+    """Quantiles of a score by single columns: the sum of the log shares of ten bins or levels."""
     total, reference = np.zeros(len(rows)), np.zeros(len(X))
     for name in X:
         edges = np.unique(X[name].quantile(np.linspace(0, 1, 11)))[1:-1]
@@ -140,7 +140,7 @@ def margin_quantiles(X, rows):
 
 
 @pytest.mark.slow
-def test_rows_that_do_not_belong_together_are_rejected_far_more_often_than_by_the_margins():
+def test_inconsistent_rows_are_rejected_more_often_than_by_margins():
     scorer, schema, _, fresh = fitted(gaussian, 2_000, 0)
     wrong = shuffled(fresh, np.random.default_rng(1))
     blind = (margin_quantiles(fresh.iloc[:5000], wrong) < FLOOR).mean()
@@ -148,7 +148,7 @@ def test_rows_that_do_not_belong_together_are_rejected_far_more_often_than_by_th
     assert (quantiles(scorer, schema, wrong) < FLOOR).mean() > 0.3
 
 
-def test_one_spoilt_cell_is_seen():
+def test_one_corrupted_cell_is_detected():
     """A sparse row is one; boosted trees on whole rows rejected 13 to 15 per cent of them."""
     rng = np.random.default_rng(9)
     scorer, schema, _, fresh = fitted(gaussian, 2_000, 0)
@@ -163,7 +163,7 @@ def xor(n, rng, wrong=0.005):
     return pd.DataFrame({"a": a, "b": b, "c": c, "noise": rng.normal(size=n)}).astype(float)
 
 
-def test_a_combination_that_no_margin_and_no_pair_shows():
+def test_combination_hidden_from_margins_and_pairs_is_detected():
     rng = np.random.default_rng(0)
     scorer, schema = fit(xor(2_000, rng), mutable=["c", "noise"])
     assert (quantiles(scorer, schema, xor(2_000, rng, wrong=1)) < FLOOR).mean() > 0.95
@@ -190,7 +190,7 @@ def job_and_salary(n, rng):
     return frame.join(pd.DataFrame(likely, columns=list("abc")))
 
 
-def test_no_likely_cell_pays_for_an_unlikely_one():
+def test_likely_cell_does_not_compensate_for_an_unlikely_one():
     rng = np.random.default_rng(2)
     scorer, schema = fit(job_and_salary(3_000, rng))
     wrong = job_and_salary(500, rng)
@@ -205,13 +205,13 @@ def ring(n, rng):
     return pd.DataFrame({"x": radius * np.cos(turn), "y": radius * np.sin(turn)})
 
 
-def test_a_hole_that_no_mean_shows_is_seen():
+def test_gap_hidden_from_means_is_detected():
     scorer, schema = fit(ring(3_000, np.random.default_rng(3)))
     inside = pd.DataFrame(np.random.default_rng(4).uniform(-0.5, 0.5, (500, 2)), columns=["x", "y"])
     assert (quantiles(scorer, schema, inside) < FLOOR).all()
 
 
-def test_values_outside_the_range_fail_and_the_farther_the_lower():
+def test_values_outside_the_range_fail_with_decreasing_scores():
     rng = np.random.default_rng(5)
     scorer, schema = fit(gaussian(2_000, rng))
     row = gaussian(1, rng) * 0.0
@@ -222,7 +222,7 @@ def test_values_outside_the_range_fail_and_the_farther_the_lower():
     assert (scorer.quantile(scores)[1:] < 0.01).all()
 
 
-def test_the_distance_is_that_of_a_brute_force_search_however_it_is_asked():
+def test_distance_matches_a_brute_force_search_for_any_call():
     rng = np.random.default_rng(6)
     X = atoms(600, rng).join(categorical(600, rng))
     scorer, schema = fit(X)
@@ -245,7 +245,7 @@ def test_the_distance_is_that_of_a_brute_force_search_however_it_is_asked():
 
 
 @pytest.mark.slow
-def test_what_is_known_of_the_rows_that_others_are_made_from_changes_nothing():
+def test_known_parts_of_source_rows_do_not_change_the_score():
     rng = np.random.default_rng(8)
     common = rng.standard_normal(400)
     X = pd.DataFrame({f"x{j}": np.round(common + rng.standard_normal(400), 1) for j in range(66)})
@@ -274,7 +274,7 @@ def test_what_is_known_of_the_rows_that_others_are_made_from_changes_nothing():
 
 
 @pytest.mark.parametrize("n_changed", [1, 3, 5])
-def test_a_row_that_is_near_enough_may_get_more_than_its_distance_and_any_other_gets_it(n_changed):
+def test_rows_near_enough_may_score_higher_and_others_score_their_distance(n_changed):
     rng = np.random.default_rng(9)
     X = atoms(600, rng).join(categorical(600, rng))
     scorer, schema = fit(X)
@@ -297,7 +297,7 @@ def test_a_row_that_is_near_enough_may_get_more_than_its_distance_and_any_other_
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_no_row_beyond_the_farthest_has_the_least_score(weighted):
+def test_no_row_beyond_the_farthest_has_the_lowest_score(weighted):
     rng = np.random.default_rng(10)
     scorer, _ = fit(gaussian(300, rng), weights=rng.exponential(size=300) if weighted else None)
     distance = np.append(-scorer.nearness.values, [0.0, 1e6])
@@ -313,7 +313,7 @@ def rare_flags(n, rng):
     return pd.DataFrame({f"f{j}": np.where(rng.random(n) < 0.1, "off", "on") for j in range(8)})
 
 
-def test_several_mildly_unlikely_cells_are_rare_together():
+def test_several_mildly_unlikely_cells_are_jointly_rare():
     """Three of eight flags are off in 4 % of the rows; each alone is as likely as in other rows."""
     rng = np.random.default_rng(0)
     scorer, schema = fit(rare_flags(3_000, rng))
@@ -323,8 +323,8 @@ def test_several_mildly_unlikely_cells_are_rare_together():
     assert (found[n_off <= 1] < FLOOR).mean() < 0.02
 
 
-def test_a_number_that_contradicts_a_collinear_one_is_rejected():
-    """The wrong values are 20 standard deviations off the regression, and inside the same leaves of a tree."""
+def test_number_that_contradicts_a_collinear_one_is_rejected():
+    """The wrong values are 20 standard deviations off the regression, and in the same leaves of a tree."""
     rng = np.random.default_rng(1)
     radius = rng.normal(14.0, 3.5, 600)
     X = pd.DataFrame(
@@ -341,7 +341,7 @@ def test_a_number_that_contradicts_a_collinear_one_is_rejected():
 
 
 def cell_shares(scorer, row, fold):
-    """What each tree of a fold says of a row, walked by hand."""
+    """The answer of each tree of a fold for a row, by a walk in plain Python."""
     trees, found = scorer.conditionals[fold], []
     bins = scorer.binning.encode(row[None])[:, 0]
     for root, target in zip(trees.roots, trees.targets, strict=True):
@@ -359,7 +359,7 @@ def differs(x, y):
 
 
 @pytest.mark.slow
-def test_what_a_candidate_keeps_does_not_count_unless_it_becomes_less_likely():
+def test_kept_values_count_only_if_they_become_less_likely():
     rng = np.random.default_rng(11)
     X = atoms(600, rng).join(categorical(600, rng))
     scorer, schema = fit(X)
@@ -400,7 +400,7 @@ def test_what_a_candidate_keeps_does_not_count_unless_it_becomes_less_likely():
 
 
 @pytest.mark.parametrize("n_jobs", [2, -1])
-def test_it_is_the_same_for_any_number_of_threads_and_after_storing(n_jobs):
+def test_score_is_equal_for_any_number_of_threads_and_after_storage(n_jobs):
     rng = np.random.default_rng(7)
     X = atoms(500, rng)
     one, schema = fit(X, n_jobs=1)
@@ -429,7 +429,7 @@ HARD = {
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_hard_tables_have_finite_scores_for_any_row(name):
+def test_degenerate_tables_have_finite_scores_for_any_row(name):
     X = HARD[name]
     scorer, schema = fit(X)
     matrix = schema.encode(X).matrix
@@ -443,7 +443,7 @@ def test_hard_tables_have_finite_scores_for_any_row(name):
     assert (share[: len(X)] < 0.2).mean() <= 0.2
 
 
-def test_a_level_that_no_training_row_has_is_scored_all_the_same():
+def test_unseen_level_is_scored():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"level": pd.Categorical(rng.choice(list("abd"), 100), categories=list("abcd")), "x": 1.0})
     scorer, schema = fit(X)
@@ -452,7 +452,7 @@ def test_a_level_that_no_training_row_has_is_scored_all_the_same():
 
 
 @pytest.mark.slow
-def test_one_mutable_feature_is_judged_by_the_fixed_ones():
+def test_single_mutable_feature_is_judged_by_the_fixed_ones():
     rng = np.random.default_rng(0)
     a = rng.normal(size=1_000)
     X = pd.DataFrame({"a": a, "b": a + 0.2 * rng.normal(size=1_000)})
@@ -468,7 +468,7 @@ def test_one_mutable_feature_is_judged_by_the_fixed_ones():
     st.lists(st.integers(-5, 5), min_size=1, max_size=60),
     st.one_of(st.integers(0, 999).map(lambda i: i / 1000), st.floats(0, 1, exclude_max=True)),
 )
-def test_a_score_reaches_the_floor_just_if_its_quantile_does(calibration, floor):
+def test_score_reaches_the_floor_exactly_if_its_quantile_does(calibration, floor):
     scale = Scale(np.sort(np.array(calibration, dtype=float)))
     least = scale.least(floor)
     scores = np.arange(-6, 6.5, 0.5)

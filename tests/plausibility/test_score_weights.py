@@ -1,4 +1,4 @@
-"""The floor of plausibility by weight: a share of the population that the weights stand for."""
+"""The floor of plausibility by weight: a share of the weighted population."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcce.table import Schema
 
 
 def _fitted(weights, n=600):
-    """Rows of two clusters, of which the second one may weigh less."""
+    """Rows of two clusters, the second of which may have a lower weight."""
     rng = np.random.default_rng(0)
     cluster = np.arange(n) % 2
     matrix = np.column_stack([rng.normal(size=n) + 6 * cluster, rng.normal(size=n) + 6 * cluster])
@@ -21,8 +21,8 @@ def _fitted(weights, n=600):
     return Plausibility.fit(matrix, features, np.array([0, 1]), n_jobs=1, weights=w), matrix, cluster, w
 
 
-def test_a_share_of_the_weight_lies_below_the_floor():
-    """Calibration against brute force: the weight of the training rows that score no more than each."""
+def test_weighted_share_lies_below_the_floor():
+    """Calibration compared with brute force: the weight of the training rows with at most each score."""
     fitted, matrix, _, w = _fitted(0.25)
     scores = fitted.score(matrix, fitted.fold_of(matrix))
     for floor in (0.01, 0.05, 0.25, 0.6):
@@ -36,7 +36,7 @@ def test_a_share_of_the_weight_lies_below_the_floor():
     np.testing.assert_allclose(fitted.quantile(scores[:20]), brute, rtol=1e-12)
 
 
-def test_whole_weights_calibrate_as_repeated_scores():
+def test_integer_weights_calibrate_like_repeated_scores():
     fitted, _, _, _ = _fitted(3.0, n=200)
     scale = fitted.calibration
     times = np.diff(scale.upto, prepend=0.0).astype(int)
@@ -49,8 +49,8 @@ def test_whole_weights_calibrate_as_repeated_scores():
 
 
 @pytest.mark.slow
-def test_what_weighs_little_is_implausible():
-    """Rows along a falling line beside a rising one: real if they weigh as much, spoilt rows if they weigh nothing."""
+def test_rows_of_low_weight_are_implausible():
+    """Rows along a falling line beside a rising one: real with equal weight, corrupted with zero weight."""
     falling, rising = [], []
     for weights in (1.0, 0.02):
         fitted, matrix, cluster, _ = _crossed(weights)
@@ -75,7 +75,7 @@ def _crossed(weights, n=800):
 
 
 @pytest.mark.slow
-def test_explain_sparse_uses_the_weights_and_survives_storage(tmp_path):
+def test_explain_sparse_uses_the_weights_and_round_trips(tmp_path):
     X = mcce.datasets.load_loans(300).X.select_dtypes("number")
     weights = np.random.default_rng(1).uniform(0.2, 3.0, 300)
 

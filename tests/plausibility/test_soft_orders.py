@@ -1,4 +1,4 @@
-"""Orders with exceptions are told from correlated columns of unequal level."""
+"""Orders with exceptions are distinguished from correlated columns of unequal level."""
 
 import math
 
@@ -18,7 +18,7 @@ def soft(X):
 
 
 def credit_files(n=5000, wrong=0.01, seed=1):
-    """Credit files: the average age of all accounts is at most that of the oldest, but for some wrong entries."""
+    """Credit files: the average age of all accounts is at most that of the oldest, except for wrong entries."""
     r = rng(seed)
     oldest = 1 + r.gamma(2.5, 80, n).round()
     average = (oldest * np.where(r.random(n) < 0.006, 1, r.beta(4, 6, n))).round()  # one account has both
@@ -28,7 +28,7 @@ def credit_files(n=5000, wrong=0.01, seed=1):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_order_that_one_row_in_a_hundred_breaks_is_found_in_credit_files(seed):
+def test_order_with_one_percent_exceptions_is_found_in_credit_files(seed):
     X = credit_files(seed=seed)
     broken = (X["average"] > X["oldest"]).sum()
     assert 20 < broken < 80
@@ -37,7 +37,7 @@ def test_an_order_that_one_row_in_a_hundred_breaks_is_found_in_credit_files(seed
 
 
 def copula(kind, n, k, r):
-    """Normal scores of columns that are related but in no order."""
+    """Normal scores of columns that are related but have no order."""
     rho = r.uniform(0.4, 0.97)
     common, own = r.normal(size=(n, 1)), r.normal(size=(n, k))
     if kind == "gaussian":
@@ -67,20 +67,20 @@ KINDS, MARGINS = ("gaussian", "clayton", "skewed", "curved"), ("real", "money", 
 
 
 @pytest.mark.slow
-def test_correlated_columns_are_in_no_order():
+def test_correlated_columns_have_no_order():
     tables = [(kind, margin, 1000, 7) for kind in KINDS for margin in MARGINS]
     assert [each for each in tables if soft(correlated(*each))] == []
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("kind", KINDS)
-def test_at_most_one_in_a_hundred_tables_of_correlated_columns_has_an_order(kind):
+def test_at_most_one_percent_of_correlated_tables_have_an_order(kind):
     tables = [correlated(kind, margin, n, seed) for margin in MARGINS for n in (500, 3000) for seed in range(25)]
     assert sum(len(soft(X)) > 0 for X in tables) <= len(tables) // 100
 
 
 @pytest.mark.parametrize("wrong", [0, 15])
-def test_columns_that_are_0_together_and_far_apart_elsewhere_are_in_no_order(wrong):
+def test_jointly_zero_and_otherwise_distant_columns_have_no_order(wrong):
     r = rng(2)
     works = r.random(3000) < 0.92
     years, salary = r.gamma(1.5, 5, 3000).round(), r.lognormal(10, 0.5, 3000).round(-2)
@@ -91,7 +91,7 @@ def test_columns_that_are_0_together_and_far_apart_elsewhere_are_in_no_order(wro
 
 
 @pytest.mark.slow
-def test_the_bound_is_above_the_chance_of_random_orders():
+def test_bound_is_above_the_probability_of_random_orders():
     r = rng(5)
     a, b = r.normal(size=(2, 40))
     broken = np.array([(r.permutation(a) > b).sum() for _ in range(20_000)])
@@ -101,7 +101,7 @@ def test_the_bound_is_above_the_chance_of_random_orders():
 
 
 @pytest.mark.parametrize("rho", [-0.5, *slow(0.0, 0.9), *nightly(0.5)])
-def test_the_exceptions_of_correlated_columns_are_those_of_a_gaussian_copula(rho):
+def test_exceptions_of_correlated_columns_match_a_gaussian_copula(rho):
     n, r = 200_000, rng(3)
     x, y = r.multivariate_normal([0, 0], [[1, rho], [rho, 1]], n).T
     a, b = np.exp(x), np.exp(0.5 * y + 1)

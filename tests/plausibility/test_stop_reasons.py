@@ -1,4 +1,4 @@
-"""Reasons not to send an answer as rules on encoded rows; `tests/report/test_suspicious.py` has the words."""
+"""Reasons not to send an answer, as rules on encoded rows; texts are in `tests/report/test_suspicious.py`."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def test_reasons(changes, expected):
     assert reasons_of(**changes) == expected
 
 
-def test_a_loan_above_nearly_all_others_may_fall_far():
+def test_loan_above_nearly_all_others_may_fall_far():
     before, after = np.array([HER, HER]), np.array([HER, HER])
     before[:, 3], after[:, 3] = [60_000.0, 60_001.0], 7_000.0
     assert RULES.cells(before, after, before != after)[:, 3].tolist() == [True, False]
 
 
-def test_values_inside_the_bounds_have_no_reason():
+def test_values_within_the_bounds_have_no_reason():
     edges = [edge for edge in USUAL.edges if edge.feature != "salary"]  # only the far step of a loan is a bound
     rules = StopRules(COLUMNS, replace(USUAL, edges=edges), {})
     before = np.array([HER])

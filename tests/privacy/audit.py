@@ -13,7 +13,7 @@ LEVEL = 1e-3
 
 
 def lower_bound(with_row, without, delta=0.0):
-    """Return a lower bound on epsilon at 1 - LEVEL, from the statistics of fits with one row more, and without it."""
+    """Return a lower bound on epsilon at 1 - LEVEL, from the statistics of fits with and without one row."""
     a, b = np.asarray(with_row, dtype=float), np.asarray(without, dtype=float)
     half = a.size // 2
     # more rows count more: with the row look above a threshold, without it below

@@ -1,4 +1,4 @@
-"""The account: composition and conversion against closed forms, the budget, storage and words."""
+"""The account: composition and conversion compared with closed forms, the budget, storage and text."""
 
 import math
 from fractions import Fraction
@@ -22,7 +22,7 @@ def test_epsilons_add_up_exactly():
         account.spend("more", epsilon=1e-12)
 
 
-def test_shares_make_the_whole():
+def test_shares_sum_to_the_whole():
     for parts in (3, 7, 13):
         account = PrivacyAccount(epsilon=1)
         share = account.share(parts)
@@ -31,7 +31,7 @@ def test_shares_make_the_whole():
         assert account.left == 0
 
 
-def test_rho_adds_up_and_laplace_counts_in_it():
+def test_rho_adds_up_including_laplace():
     account = PrivacyAccount(epsilon=1, delta=1e-6)
     account = account.spend("gaussian", rho=0.01).spend("laplace", epsilon=0.1)
     assert account.budget - account.left == Fraction(1, 100) + Fraction(1, 200)
@@ -42,7 +42,7 @@ def test_rho_adds_up_and_laplace_counts_in_it():
 
 @pytest.mark.parametrize("rho", [1e-3, 0.05, 0.5, 3.0])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
-def test_delta_is_the_least_over_all_orders(rho, epsilon):
+def test_delta_is_minimal_over_all_orders(rho, epsilon):
     """Corollary 13 of Canonne, Kamath and Steinke (2020), on a grid of orders."""
     a = 1.0 + np.geomspace(1e-4, 1e5, 200_001)
     log_delta = (a - 1) * (a * rho - epsilon) + a * np.log1p(-1 / a) - np.log(a - 1)
@@ -60,7 +60,7 @@ def test_conversions_are_inverse_and_below_the_known_bound(epsilon, delta):
     assert known < rho < epsilon
 
 
-def test_a_gaussian_is_no_more_private_than_it_is():
+def test_gaussian_conversion_is_above_the_analytic_delta():
     """The analytic delta of one Gaussian of variance 1 / (2 rho) (Balle and Wang 2018) is below that of its rho."""
     from scipy.stats import norm
 
@@ -79,7 +79,7 @@ def test_two_fits_in_one_account():
         both.include(fit)
 
 
-def test_the_account_is_stored():
+def test_account_round_trips():
     account = PrivacyAccount(epsilon=0.1, delta=1e-7).spend("x", rho=Fraction(1, 3 * 10**7))
     again = from_state(to_state(account))
     assert again == account
@@ -93,7 +93,7 @@ def test_the_account_is_stored():
         from_state({**to_state(Spent("x", Fraction(1))), "epsilon": None})
 
 
-def test_it_says_what_it_is():
+def test_repr_of_an_account():
     told = repr(PrivacyAccount(epsilon=1, delta=1e-5).spend("x", rho=0.01))
     assert "epsilon = 1, delta = 1e-05, for one row more or less" in told
     assert "not covered: the model explained" in told
@@ -111,12 +111,12 @@ def test_it_says_what_it_is():
         ({"epsilon": 1, "delta": 1}, "delta is 1; it must be a probability from 0 to below 1"),
     ],
 )
-def test_budgets_that_are_none(options, said):
+def test_invalid_budgets(options, said):
     with pytest.raises(InputError, match=said):
         mcce.PrivacyAccount(**options)
 
 
-def test_costs_that_are_none():
+def test_invalid_costs():
     account = PrivacyAccount(epsilon=1)
     with pytest.raises(InputError, match="needs epsilon or rho, one of them"):
         account.spend("x")

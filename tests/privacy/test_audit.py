@@ -1,4 +1,4 @@
-"""The audit accuses three broken variants of the private sampler, and not the right one, alone or in a chain."""
+"""The audit flags three broken variants of the private sampler, and not the correct one."""
 
 import itertools
 from fractions import Fraction
@@ -37,7 +37,7 @@ class Half(Mechanism):
 
 
 class CountsTwice(DPSampler):
-    """Two trees, each with the noise that the whole budget allows."""
+    """Two trees, each with the noise of the whole budget."""
 
     def _budget(self, n_trees):
         return PrivacyAccount(n_trees * Fraction(self.epsilon)), Mechanism(epsilon=Fraction(self.epsilon))
@@ -71,7 +71,7 @@ def audit(sampler, n, **options):
     return lower_bound(with_row, without)
 
 
-def test_the_audit_knows_the_laplace_distribution():
+def test_audit_recovers_epsilon_of_the_laplace_distribution():
     rng = np.random.default_rng(1)
     q = np.exp(-EPSILON)
     draw = lambda n: rng.geometric(1 - q, n) - rng.geometric(1 - q, n)  # noqa: E731
@@ -79,19 +79,19 @@ def test_the_audit_knows_the_laplace_distribution():
     assert lower_bound(draw(20_000) + 2, draw(20_000)) > 1.5 * EPSILON
 
 
-def test_bounds_of_the_data_are_accused():
+def test_data_dependent_bounds_are_detected():
     assert audit(BoundsOfTheData, 100) > 1.5 * EPSILON
 
 
 @pytest.mark.nightly
-def test_the_right_one_is_not_accused():
+def test_correct_sampler_is_not_flagged():
     assert 0.5 * EPSILON < audit(DPSampler, 1200) <= EPSILON
     assert 0.2 * EPSILON < audit(DPSampler, 1200, n_trees=2) <= EPSILON
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("broken", "options"), [(HalfTheNoise, {}), (CountsTwice, {"n_trees": 2})])
-def test_broken_ones_are_accused(broken, options):
+def test_broken_samplers_are_flagged(broken, options):
     assert audit(broken, 1200, **options) > 1.2 * EPSILON
 
 
@@ -100,7 +100,7 @@ PERSON = pd.DataFrame({"a": [True], "b": [False], "y": [False]})
 
 
 def chosen(rows, seed):
-    """Return whether the split is of `b`, which is the more probable with a person for whom `a` says nothing."""
+    """Return whether the split is on `b`, which is more probable with a row for which `a` is uninformative."""
     names = ["a", "b", "y"]
     table = Schema.from_data(CROWD).encode(rows[names])
     sampler = DPSampler(epsilon=AT, levels="schema", max_depth=1, choosing=0.999, testing_seed=seed)
@@ -116,8 +116,8 @@ def chances(scores, sensitivity):
 
 
 @pytest.mark.slow
-def test_choices_of_all_small_tables_are_as_private_as_they_say():
-    """Every table of up to five rows with a side, another side and a bin, and every row more: exact probabilities."""
+def test_choices_on_all_small_tables_satisfy_their_epsilon():
+    """Every table of up to five rows with two sides and a bin, and every added row: exact probabilities."""
     rows = np.array([[a, b, y] for a in (0, 1) for b in (0, 1) for y in (0, 1)])
 
     def scores(counts):
@@ -162,7 +162,7 @@ def lumpy(seed):
 
 
 class EachLevelInFull(DPSampler):
-    """What is for choosing is spent on each level again."""
+    """The budget for choosing is spent again on each level."""
 
     def _shares_of_the_budget(self, mechanism, givens):
         counting, choosing, depth = super()._shares_of_the_budget(mechanism, givens)
@@ -204,8 +204,8 @@ def worst_ratio(before, monkeypatch, cls=DPSampler, added=range(16)):
 
 
 @pytest.mark.nightly
-def test_whole_trees_are_as_private_as_they_say(monkeypatch):
-    """Exact probabilities of all trees of two levels: what the levels cost adds up, what nodes of a level do not."""
+def test_whole_trees_satisfy_their_epsilon(monkeypatch):
+    """Exact probabilities of all trees of two levels: costs of levels add up, costs of nodes of a level do not."""
     assert 0.6 * BUDGET < worst_ratio(rare(), monkeypatch) <= BUDGET
     for seed in range(4):
         assert worst_ratio(lumpy(seed), monkeypatch) <= BUDGET
@@ -216,15 +216,15 @@ def test_whole_trees_are_as_private_as_they_say(monkeypatch):
 
 
 @pytest.mark.nightly
-def test_chosen_splits_are_not_accused():
+def test_chosen_splits_are_not_flagged():
     n = 1000
     more = pd.concat([CROWD, PERSON], ignore_index=True)
     assert lower_bound([chosen(more, 2 * i) for i in range(n)], [chosen(CROWD, 2 * i + 1) for i in range(n)]) <= AT
 
 
 @pytest.mark.slow
-def test_a_chain_is_not_accused():
-    """Fixed value, decision and two features share one budget: what is kept of the two features is half of it."""
+def test_chain_is_not_flagged():
+    """Fixed value, decision and two features share one budget: the two features have half of it."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.random(12) < 0.5, "b": rng.random(12), "c": rng.random(12)})
     more = pd.concat([X, pd.DataFrame({"a": [True], "b": [0.9], "c": [0.1]})], ignore_index=True)

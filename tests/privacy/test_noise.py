@@ -1,4 +1,4 @@
-"""Exact noise: each distribution against its analytic probabilities, and the sources."""
+"""Exact noise: each distribution compared with its analytic probabilities, and the sources."""
 
 import math
 from fractions import Fraction
@@ -15,7 +15,7 @@ LEVEL = 1e-3
 
 
 def agrees(drawn, log_weight, reach):
-    """Return the p-value of chi-squared: whole numbers up to `reach` one by one, the tails together."""
+    """Return the p-value of chi-squared: integers up to `reach` one by one, the tails pooled."""
     support = np.arange(-4000, 4001)
     p = np.exp(log_weight(support.astype(float)))
     p /= p.sum()
@@ -29,7 +29,7 @@ def agrees(drawn, log_weight, reach):
 
 
 @pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(7, 3)])
-def test_a_coin_has_its_probability(gamma):
+def test_coin_has_its_probability(gamma):
     source = Seeded(1)
     times = sum(happens_exp(gamma.numerator, gamma.denominator, source) for _ in range(N))
     p = math.exp(-gamma)
@@ -53,7 +53,7 @@ def test_gaussian(s2, reach):
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
-def test_the_exponential_mechanism(epsilon):
+def test_exponential_mechanism(epsilon):
     scores, source = [0, 3, 2, 7, 7], Seeded(4)
     chosen = np.bincount([choose(scores, epsilon, 2, source) for _ in range(N)], minlength=len(scores))
     p = np.exp(float(epsilon) * np.array(scores) / 4)
@@ -66,38 +66,38 @@ def test_the_exponential_mechanism(epsilon):
 
 
 @pytest.mark.parametrize("whole", [Mechanism(epsilon=Fraction(2, 3)), Mechanism(rho=Fraction(1, 7))])
-def test_a_choice_costs_no_more_than_its_part(whole):
+def test_choice_costs_no_more_than_its_share(whole):
     part = whole.part(Fraction(1, 4))
     cost = (part.choosing, whole.epsilon / 4) if whole.rho is None else (part.choosing**2 / 8, whole.rho / 4)
     assert cost[0] <= cost[1]
     assert float(cost[0]) == pytest.approx(float(cost[1]), rel=1e-9)
 
 
-def test_the_chi_squared_test_sees_half_the_noise():
+def test_chi_squared_test_detects_halved_noise():
     drawn = np.array([discrete_laplace(Fraction(2), Seeded(i)) for i in range(N // 4)])
     assert agrees(np.tile(drawn, 4), lambda x: -np.abs(x), 5) < LEVEL
 
 
-def test_noise_is_whole_numbers_from_the_system():
+def test_noise_is_integers_from_the_system_source():
     assert isinstance(discrete_laplace(Fraction(1, 10)), int)
     assert all(0 <= SYSTEM.below(3) < 3 for _ in range(50))
     assert len({discrete_laplace(Fraction(1, 10**9)) for _ in range(20)}) == 20
 
 
-def test_the_system_source_is_the_cryptographic_one(monkeypatch):
+def test_system_source_is_cryptographic(monkeypatch):
     asked = []
     monkeypatch.setattr(noise.secrets, "randbelow", lambda n: asked.append(n) or 0)
     SYSTEM.below(7)
     assert asked == [7]
 
 
-def test_a_seed_gives_the_same_noise():
+def test_same_seed_gives_the_same_noise():
     first, again, other = ([discrete_laplace(Fraction(1, 9), s) for _ in range(30)] for s in map(Seeded, (1, 1, 2)))
     assert first == again != other
 
 
 @pytest.mark.parametrize("mechanism", [Mechanism(epsilon=Fraction(10**6)), Mechanism(rho=Fraction(10**4))])
-def test_a_large_budget_adds_nothing(mechanism):
+def test_large_budget_adds_no_noise(mechanism):
     draw = mechanism.noise(Seeded(1))
     assert {draw() for _ in range(50)} == {0}
     assert mechanism.variance < 1e-12

@@ -1,4 +1,4 @@
-"""A private explainer: one account for all of it, nothing of the training rows afterwards, and what it refuses."""
+"""A private explainer: one account, no training data after fit, and errors."""
 
 import pickle
 import warnings
@@ -32,7 +32,7 @@ def forgiving_score(rows):
 
 
 def table(n=300, seed=0):
-    """Return rows that nobody could have drawn: long decimals, large numbers, odd seconds, a level of one person."""
+    """Return rows that cannot be drawn by chance: long decimals, large numbers, odd seconds, a unique level."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(
         {
@@ -64,7 +64,7 @@ def explainer():
     return fitted()
 
 
-def test_everything_is_in_one_account(explainer):
+def test_all_costs_are_in_one_account(explainer):
     account = explainer.generator_.account_
     assert account.left == 0
     named = ["'sex'", "'<decision>'", "'pay'", "'code'", "'day'", "'job'", "'owns'"]
@@ -76,7 +76,7 @@ def test_everything_is_in_one_account(explainer):
     assert "not covered: the model explained" in repr(account)
 
 
-def test_the_account_says_that_an_empty_table_is_told_from_one_row():
+def test_account_states_that_an_empty_table_is_distinguishable():
     private = Privacy(epsilon=3, bounds={"pay": (0, 100)})
     explainer = mcce.MCCE(score, decision=(0.6, 1), sampler=private, random_state=1, n_jobs=1)
     with pytest.raises(InputError, match="X has 0 rows"):
@@ -84,7 +84,7 @@ def test_the_account_says_that_an_empty_table_is_told_from_one_row():
     assert "whether the table has any rows" in repr(explainer.fit(X[["pay"]].head(1)).generator_.account_)
 
 
-def test_going_over_the_budget_is_refused(monkeypatch):
+def test_exceeding_the_budget_raises(monkeypatch):
     monkeypatch.setattr(PrivacyAccount, "share", lambda self, parts: Mechanism(epsilon=self.budget))
     with pytest.raises(
         InputError, match=r"would cost epsilon = 3, and 0 of the budget of 3 is left; nothing was spent"
@@ -92,7 +92,7 @@ def test_going_over_the_budget_is_refused(monkeypatch):
         fitted(max_depth=2)
 
 
-def test_it_explains(explainer):
+def test_private_explainer_explains(explainer):
     found = explainer.explain(FACTUALS, progress=False)
     assert len(found) > 20
     assert (score(found.frame) >= 0.6).all()
@@ -105,7 +105,7 @@ def test_it_explains(explainer):
     assert again.frame.equals(found.frame)
 
 
-def test_it_is_sparse_by_synthetic_rows(explainer):
+def test_sparse_answers_use_synthetic_rows(explainer):
     found = explainer.explain(FACTUALS.head(10), sparse=True, n_samples=300, progress=False)
     whole = explainer.explain(FACTUALS.head(10), n_samples=300, progress=False)
     assert found.measures["L0"].mean() < whole.measures["L0"].mean()
@@ -113,7 +113,7 @@ def test_it_is_sparse_by_synthetic_rows(explainer):
 
 
 @pytest.mark.slow
-def test_two_fits_have_other_noise_and_the_same_random_splits():
+def test_two_fits_have_different_noise_and_the_same_random_splits():
     one, other = (fitted(max_depth=3, choosing=0).generator_.samplers_ for _ in range(2))
     for name, sampler in one.items():
         assert (sampler.trees_.column == other[name].trees_.column).all()
@@ -121,7 +121,7 @@ def test_two_fits_have_other_noise_and_the_same_random_splits():
 
 
 @pytest.mark.slow
-def test_trees_are_the_deeper_the_more_rows_and_budget_there_are():
+def test_tree_depth_grows_with_rows_and_budget():
     def depth(explainer):
         return explainer.generator_.samplers_["owns"].trees_.n_leaves.bit_length() - 1
 
@@ -133,7 +133,7 @@ def test_trees_are_the_deeper_the_more_rows_and_budget_there_are():
 
 
 def needles():
-    """Return, by value of the training rows that nobody could have drawn, how it may be written."""
+    """Return the possible spellings of every training value that cannot be drawn by chance."""
     found = {}
     for value in X["pay"]:
         found[value] = [np.float64(value).tobytes(), repr(float(value)).encode()]
@@ -163,7 +163,7 @@ def test_no_training_value_is_stored(explainer, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_search_finds_what_others_store(tmp_path):
+def test_search_finds_training_values_of_other_explainers(tmp_path):
     levels = X.replace({"job": {"astronaut": "cook"}})
     plain = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], random_state=1, n_jobs=1).fit(levels)
     held = leaks(stored(plain, tmp_path / "plain.mcce"))
@@ -172,7 +172,7 @@ def test_the_search_finds_what_others_store(tmp_path):
 
 
 def everything_said(rows):
-    """Return all that a private explainer says: warnings, what it is, what it learned, answers in every form."""
+    """Return all output of a private explainer: warnings, repr, fitted attributes, answers in every form."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         private = Privacy(epsilon=3, bounds=BOUNDS, levels=LEVELS, n_synthetic=400)
@@ -202,15 +202,15 @@ def everything_said(rows):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("as_category", [True, *nightly(False)])
-def test_no_training_value_is_said(as_category):
-    """Levels that only a dtype declares are not public either, unless that is stated."""
+def test_messages_contain_no_training_value(as_category):
+    """Levels that only a dtype declares are not public either, unless stated."""
     rows = X.assign(job=X["job"].astype("category")) if as_category else X
     assert leaks(everything_said(rows).encode()) == []
 
 
 @pytest.mark.slow
-def test_odd_rows_say_nothing():
-    """A person far outside what is stated is in no answer, and stops no fit."""
+def test_messages_about_unusual_rows_reveal_nothing():
+    """A row far outside the stated bounds is in no answer, and the fit does not raise."""
     odd = X.copy()
     odd.loc["person-00003", ["pay", "code", "day"]] = [123_456.789_012, 987_654_321_012_345, pd.Timestamp("1901-02-03")]
     said = everything_said(odd)
@@ -219,7 +219,7 @@ def test_odd_rows_say_nothing():
 
 
 @pytest.mark.slow
-def test_a_round_trip(explainer, tmp_path):
+def test_private_explainer_round_trips(explainer, tmp_path):
     path = tmp_path / "private.mcce"
     explainer.save(path)
     again = mcce.MCCE.load(path, model=score)
@@ -237,7 +237,7 @@ def test_a_round_trip(explainer, tmp_path):
     )
 
 
-def test_inspect_says_what_is_and_is_not_covered(explainer, tmp_path, capsys):
+def test_inspect_states_what_is_covered(explainer, tmp_path, capsys):
     explainer.save(tmp_path / "private.mcce")
     main(["inspect", str(tmp_path / "private.mcce")])
     told = capsys.readouterr().out
@@ -248,7 +248,7 @@ def test_inspect_says_what_is_and_is_not_covered(explainer, tmp_path, capsys):
     assert "whole training rows" not in told
 
 
-def test_a_testing_seed_is_not_stored(tmp_path):
+def test_testing_seed_is_not_stored(tmp_path):
     explainer = fitted(testing_seed=1)
     assert "testing_seed=1: NOT PRIVATE" in repr(explainer)
     assert explainer.generator_.account_.for_tests
@@ -263,7 +263,7 @@ def test_two_fits_with_a_testing_seed_agree():
 
 
 def with_value(column, value):
-    """Return a function that gives one person another value."""
+    """Return a function that changes one value of one row."""
 
     def change(rows):
         dtype = rows[column].dtype
@@ -307,7 +307,7 @@ def nothing_is_counted(monkeypatch):
 
 
 def held_by(rows, condition_on_decision=True):
-    """Return all that a private explainer holds, what it warned of and an answer, with noise of one seed."""
+    """Return the state of a private explainer, its warnings and an answer, with noise of one seed."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         private = Privacy(epsilon=1, bounds=BOUNDS, levels=LEVELS, n_synthetic=100, testing_seed=1)
@@ -326,7 +326,7 @@ def held_by(rows, condition_on_decision=True):
 
 @cache
 def held_by_plain_rows():
-    """Return what is held by a fit of which nothing is counted, to compare all others with."""
+    """Return the state of a fit without counts, for comparison with all others."""
     return held_by(X.astype({"job": object}))
 
 
@@ -335,25 +335,25 @@ QUICK += ["a date long ago", "a list among levels"]
 
 
 @pytest.mark.parametrize("odd", nightly_but(ODD, *QUICK))
-def test_nothing_passes_but_the_counts(nothing_is_counted, odd):
-    """Two tables of which nothing is counted are equal to the last byte, whatever the rows are."""
+def test_only_the_counts_reach_the_fit(nothing_is_counted, odd):
+    """Two tables without counts give the same bytes for any rows."""
     assert held_by(ODD[odd](X.astype({"job": object}))) == held_by_plain_rows()
 
 
 @pytest.mark.slow
-def test_nothing_passes_without_the_decision(nothing_is_counted):
+def test_only_the_counts_reach_the_fit_without_the_decision(nothing_is_counted):
     assert held_by(table(77, 5), condition_on_decision=False) == held_by(X, condition_on_decision=False)
 
 
-def test_dtypes_are_not_taken_from_values():
-    """Of an array of objects one person's 2.5 would make all numbers fractions."""
+def test_dtypes_do_not_depend_on_values():
+    """In an array of objects one 2.5 would make all numbers fractions."""
     rows = np.array([[1, 2], [2.5, 3]], dtype=object)
     with pytest.raises(InputError, match="an array of objects, whose columns take their dtypes from the values"):
         mcce.ChainModel(sampler=Privacy(bounds={"x0": (0, 9), "x1": (0, 9)})).fit(rows)
 
 
 def test_values_count_as_the_nearest_public_ones():
-    """Beyond the bounds as the bounds; dates to the nanosecond as their day."""
+    """Values beyond the bounds count as the bounds; dates to the nanosecond as their day."""
     moments = pd.to_datetime([1_420_156_799_123_456_789] * 99 + [-(10**18)], unit="ns")  # the last hour of a day
     rows = pd.DataFrame({"day": moments, "pay": [np.inf] * 30 + [-np.inf] * 70})
     stated = {"day": ("2015-01-01", "2015-01-02", "2015-01-03"), "pay": (0, 50, 100)}
@@ -364,7 +364,7 @@ def test_values_count_as_the_nearest_public_ones():
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_a_large_budget_is_like_none(delta):
+def test_large_budget_is_like_no_privacy(delta):
     """Without noise the conditionals have the shares of the training rows."""
     explainer = fitted(epsilon=10**6, delta=delta, max_depth=0, n_synthetic=4000)
     drawn = explainer.generator_.sample(4000)
@@ -395,7 +395,7 @@ def test_a_large_budget_is_like_none(delta):
         (lambda e: mcce.ChainModel(sampler=e.sampler, min_donors=3).fit(X), "cannot guarantee min_donors=3"),
     ],
 )
-def test_what_a_private_explainer_refuses(call, said):
+def test_unsupported_operations_raise(call, said):
     with pytest.raises(mcce.MCCEError, match=said):
         call(fitted(testing_seed=1))
 
@@ -419,12 +419,12 @@ def test_what_a_private_explainer_refuses(call, said):
         ({"choosing": 1}, "choosing of Privacy is 1; it must be a number from 0 to below 1"),
     ],
 )
-def test_statements_that_are_none(options, said):
+def test_invalid_public_statements(options, said):
     with pytest.raises(mcce.MCCEError, match=said):
         fitted(**options)
 
 
-def test_missing_values_are_counted_where_that_is_public():
+def test_missing_values_are_counted_if_declared_public():
     gaps = X.assign(job=X["job"].mask(np.arange(len(X)) % 3 == 0))
     for missing, share in (((), 0.0), (("job",), 1 / 3)):
         private = Privacy(epsilon=10**6, bounds=BOUNDS, levels=LEVELS, missing=missing, n_synthetic=2000, max_depth=0)
@@ -432,13 +432,13 @@ def test_missing_values_are_counted_where_that_is_public():
         assert chain.sample(2000)["job"].isna().mean() == pytest.approx(share, abs=0.04)
 
 
-def test_decimals_as_they_are_stated():
+def test_decimals_follow_the_declaration():
     drawn = fitted(decimals={"pay": 1}).generator_.sample(50)
     assert (drawn["pay"] == drawn["pay"].round(1)).all()
     assert (drawn["day"] == drawn["day"].dt.normalize()).all()
 
 
-def test_an_array():
+def test_array_input():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.random(200), rng.integers(0, 3, 200)])
     private = Privacy(epsilon=5, bounds={"x0": (0, 1)}, levels={"x1": [0.0, 1.0, 2.0]})

@@ -1,4 +1,4 @@
-"""Fixtures that the tests of the bridge share: R, or a reason to skip."""
+"""Fixtures shared by the tests of the bridge: R, or a reason to skip."""
 
 import functools
 import os
@@ -24,14 +24,14 @@ def why_no_r():
 
 
 def pytest_runtest_setup(item):
-    """Skip what needs R where there is none; here and not in a fixture, so that all are told in one line."""
+    """Skip tests that need R without it; here and not in a fixture, so that one line reports all."""
     if "r" in item.fixturenames and why_no_r() is not None:
         _missing(f"needs R: {HOW}")
 
 
 @pytest.fixture(scope="session")
 def r():
-    """The R of this machine."""
+    """The installed R."""
     from r_bridge.session import session
 
     return session()
@@ -39,7 +39,7 @@ def r():
 
 @pytest.fixture(scope="session")
 def need(r):
-    """Skip unless R has a package; where R is required, only what is `NOT_REQUIRED` may be missing."""
+    """Skip unless R has a package; where R is required, only `NOT_REQUIRED` may be missing."""
 
     def check(package):
         if not r.has(package):
@@ -52,7 +52,7 @@ def need(r):
 
 @pytest.fixture(scope="session")
 def fused(r):
-    """Whether R was compiled with fused multiply-adds, as on ARM: our kernels then have a variant for it."""
+    """Return whether R was compiled with fused multiply-adds, as on ARM: the kernels then have a variant for it."""
     from r_bridge import arithmetic
 
     found = arithmetic()
@@ -62,7 +62,7 @@ def fused(r):
 
 @pytest.fixture(scope="session")
 def has_our_lapack(r, fused):
-    """Whether R rounds decompositions as `svd_kernels` does: the reference version of LAPACK, 3.11, not fused."""
+    """Return whether R rounds decompositions as `svd_kernels` does: the reference LAPACK 3.11, not fused."""
     library = r.strings(r.call("evaluate", "La_library()", None))[0]
     return "/lapack/" in library and "3.11" in library and not fused
 

@@ -72,7 +72,7 @@ def _effects(rng: np.random.Generator, column: pd.Series[Any]) -> np.ndarray:
 
 
 def new_rows(rng: np.random.Generator, table: pd.DataFrame, n: int = 60) -> pd.DataFrame:
-    """Rows of the same columns, each drawn by itself; factors take any of their levels."""
+    """Rows of the same columns, drawn independently; factors take any of their levels."""
     rows = {}
     for name, column in table.drop(columns="y").items():
         if isinstance(column.dtype, pd.CategoricalDtype):
@@ -85,7 +85,7 @@ def new_rows(rng: np.random.Generator, table: pd.DataFrame, n: int = 60) -> pd.D
 
 
 def logical_table(rng: np.random.Generator) -> pd.DataFrame:
-    """Few rows, logicals beside numbers and factors that say the same, or the opposite; the response `y` last."""
+    """Few rows, logicals beside equivalent or opposite numbers and factors; the response `y` last."""
     n = int(rng.integers(8, 60))
     score = rng.normal(size=n)
     columns: dict[str, Any] = {}

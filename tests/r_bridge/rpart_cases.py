@@ -1,4 +1,4 @@
-"""Random data sets for rpart, mixed as real ones are not, and what R's rpart makes of them."""
+"""Random mixed data sets for rpart, and the trees of R's rpart for them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FIT = """function(data, new, control) {
 
 @dataclass(frozen=True)
 class RandomCase:
-    """Training rows (response `y`), new rows with levels that nodes have not seen, and rpart's settings."""
+    """Training rows (response `y`), new rows with levels unseen in nodes, and rpart's settings."""
 
     frame: pd.DataFrame
     new: pd.DataFrame
@@ -135,7 +135,7 @@ def _control(rng: np.random.Generator) -> dict[str, float]:
 
 
 def fit_with_r(r: Any, fit: Any, case: RandomCase) -> Answer:
-    """Let R grow the tree; `fit` is `FIT`, evaluated by R."""
+    """Grow the tree in R; `fit` is `FIT`, evaluated by R."""
     return read_answer(r, fit(to_r(case.frame), to_r(case.new), r.vector(case.control)))
 
 

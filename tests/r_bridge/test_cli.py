@@ -1,4 +1,4 @@
-"""`mcce parity`, run in this process with the command that the entry point names."""
+"""`mcce parity`, run in this process by its entry point."""
 
 import argparse
 import re
@@ -18,7 +18,7 @@ if sys.version_info >= (3, 11):
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
-    """Register the command, also where the package is not installed but on the path."""
+    """Register the command, also if the package is not installed but on the path."""
     point = metadata.EntryPoint("parity", "r_bridge.cli:add_parity", "mcce.commands")
     monkeypatch.setattr("mcce.cli.installed", lambda group: [point])
 
@@ -34,7 +34,7 @@ def files(tmp_path_factory):
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="reads pyproject.toml with Python 3.11's tomllib")
-def test_entry_points_name_what_exists():
+def test_entry_points_exist():
     text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     groups = tomllib.loads(text)["project"]["entry-points"]
     assert groups["mcce.commands"] == {"parity": "r_bridge.cli:add_parity"}
@@ -43,7 +43,7 @@ def test_entry_points_name_what_exists():
         assert callable(getattr(import_module(module), name))
 
 
-def test_help_says_what_it_does_and_how_it_ends(capsys):
+def test_help_describes_purpose_and_exit_codes(capsys):
     with pytest.raises(SystemExit):
         main(["parity", "--help"])
     text = " ".join(capsys.readouterr().out.split())
@@ -53,7 +53,7 @@ def test_help_says_what_it_does_and_how_it_ends(capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["rpart", "ctree"])
-def test_the_embedded_example_agrees(r, need, engine, capsys, compared, tmp_path):
+def test_embedded_example_agrees(r, need, engine, capsys, compared, tmp_path):
     need({"rpart": "rpart", "ctree": "party"}[engine])
     code = main(["parity", "--engine", engine, "--without-mccer", "--html", str(tmp_path / "page.html")])
     shown = capsys.readouterr()
@@ -65,7 +65,7 @@ def test_the_embedded_example_agrees(r, need, engine, capsys, compared, tmp_path
 
 
 @pytest.mark.slow
-def test_a_file_with_classes_and_levels(r, need, files, capsys):
+def test_file_with_classes_and_levels(r, need, files, capsys):
     need("rpart")
     options = ["--fixed", "age,sex", "--decision", "0,0.1", "--n-samples", "50", "--engine", "rpart", "--without-mccer"]
     assert main(["parity", "--train", str(files / "loans.csv"), "--response", "default", *options]) == DONE
@@ -75,7 +75,7 @@ def test_a_file_with_classes_and_levels(r, need, files, capsys):
     assert "all agree" in text
 
 
-def test_a_file_with_a_number_and_missing_values(r, need, files, capsys):
+def test_file_with_a_number_and_missing_values(r, need, files, capsys):
     need("party")
     options = ["--decision=-inf,20", "--n-samples", "40", "--engine", "ctree", "--explain", "2", "--without-mccer"]
     assert main(["parity", "--train", str(files / "air.csv"), "--response", "Ozone", *options]) == DONE
@@ -84,7 +84,7 @@ def test_a_file_with_a_number_and_missing_values(r, need, files, capsys):
     assert "2 factuals" in shown.out
 
 
-def test_parting_is_an_exit_code_of_its_own(r, need, monkeypatch, capsys):
+def test_disagreement_has_a_separate_exit_code(r, need, monkeypatch, capsys):
     need("party")
     from mcce import rcompat
 
@@ -118,7 +118,7 @@ def test_bad_arguments(r, files, capsys, options, message):
     assert message in " ".join(capsys.readouterr().err.split())
 
 
-def test_without_r_the_message_says_what_is_missing(monkeypatch, capsys):
+def test_missing_r_is_reported(monkeypatch, capsys):
     from r_bridge import RBridgeError
 
     def missing():
@@ -131,7 +131,7 @@ def test_without_r_the_message_says_what_is_missing(monkeypatch, capsys):
     assert "pip install 'mcce[r]'" in capsys.readouterr().err
 
 
-def test_the_parser_can_be_added_to_any_subparsers():
+def test_parser_can_be_added_to_any_subparsers():
     commands = argparse.ArgumentParser().add_subparsers()
     add_parity(commands)
     assert "parity" in commands.choices

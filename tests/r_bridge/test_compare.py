@@ -1,4 +1,4 @@
-"""Distribution parity: calibrated where samplers are the same, powerful where they are not."""
+"""Distribution parity: calibrated for equal samplers, powerful for different ones."""
 
 import pandas as pd
 import pytest
@@ -15,7 +15,7 @@ def X():
 
 
 @pytest.mark.nightly
-def test_samplers_that_are_the_same_pass_at_the_level(X):
+def test_equal_samplers_pass_at_the_level(X):
     """40 comparisons at level 0.05: more than six rejections have probability 0.3 per cent."""
     rejected = 0
     for seed in range(40):
@@ -34,7 +34,7 @@ def test_samplers_that_are_the_same_pass_at_the_level(X):
 
 
 @pytest.mark.slow
-def test_different_margins_and_different_dependence_are_found(X):
+def test_different_margins_and_dependence_are_detected(X):
     young = X.assign(salary=X["salary"] * 1.3)
     rows = mcce.ChainModel(random_state=3).fit(young).sample(600)
     compared = compare_samplers("cart", rows, X, n_samples=600, random_state=1)
@@ -48,7 +48,7 @@ def test_different_margins_and_different_dependence_are_found(X):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ["rpart", *nightly("party")])
-def test_r_trees_and_ours_draw_alike(r, need, X, engine):
+def test_r_trees_and_ours_have_the_same_distribution(r, need, X, engine):
     need(engine)
     pairs = {
         "rpart": lambda: (mcce.CartSampler(dialect="rpart"), RpartSampler()),
@@ -59,7 +59,7 @@ def test_r_trees_and_ours_draw_alike(r, need, X, engine):
 
 
 @pytest.mark.slow
-def test_result_shows_itself(X):
+def test_repr_of_the_result(X):
     compared = compare_samplers("cart", {"*": "marginal"}, X, fixed=["age"], n_samples=200, random_state=1)
     table = compared.table
     assert list(table) == ["feature", "kind", "test", "statistic", "p_value", "p_adjusted", "verdict"]

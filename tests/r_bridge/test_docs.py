@@ -1,4 +1,4 @@
-"""Every example in the bridge's docstrings runs and prints what it says."""
+"""Every example in the bridge's docstrings runs and prints the shown output."""
 
 import doctest
 import importlib

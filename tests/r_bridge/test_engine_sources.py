@@ -24,7 +24,7 @@ def add_engine(folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_archive_holds_what_a_wheel_is_built_from(tmp_path):
+def test_archive_holds_the_sources_of_a_wheel(tmp_path):
     shutil.copy(R_PACKAGE / "DESCRIPTION", tmp_path)
     assert add_engine(tmp_path).returncode == 0
     name = f"mcce-{mcce.__version__}"
@@ -37,7 +37,7 @@ def test_the_archive_holds_what_a_wheel_is_built_from(tmp_path):
     assert not [path for path in held if "__pycache__" in path or path.endswith((".pyc", ".nbi", ".nbc"))]
 
 
-def test_another_version_of_the_r_package_is_refused(tmp_path):
+def test_other_version_of_the_r_package_raises(tmp_path):
     text = (R_PACKAGE / "DESCRIPTION").read_text()
     (tmp_path / "DESCRIPTION").write_text(text.replace(f"Version: {mcce.__version__}", "Version: 99.0.0"))
     done = add_engine(tmp_path)

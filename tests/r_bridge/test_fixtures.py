@@ -1,4 +1,4 @@
-"""The scripts that make the fixtures still make what is stored: a small case of each family, by this machine's R."""
+"""The fixture scripts reproduce the stored files: a small case of each family with the installed R."""
 
 import copy
 
@@ -30,8 +30,8 @@ SMALL = [
 
 
 @pytest.mark.parametrize(("script", "name", "package"), SMALL, ids=[name for _, name, _ in SMALL])
-def test_a_case_made_again_is_as_stored(r, need, script, name, package):
-    """To 1e-6: polr ends a step from the optimum, and other builds of R round otherwise. Text has to be the same."""
+def test_regenerated_case_equals_the_stored_one(r, need, script, name, package):
+    """To 1e-6: polr stops a step from the optimum, and other builds of R round differently. Text must be equal."""
     need(package)
     stored = read(script.FOLDER, name)
     made = script.make(r, stored)
@@ -40,7 +40,7 @@ def test_a_case_made_again_is_as_stored(r, need, script, name, package):
     assert {table: size for table, size in differences(stored, new).items() if size > 1e-6} == {}
 
 
-def test_what_differs_is_told():
+def test_differences_are_reported():
     stored = read(reference.FOLDER, "levels")
     assert differences(stored, stored) == {}
     new = copy.deepcopy(stored)

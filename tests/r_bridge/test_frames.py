@@ -1,4 +1,4 @@
-"""Tables across the bridge: every dtype arrives as R's type, and comes back as it was."""
+"""Tables across the bridge: every dtype becomes R's type and round-trips."""
 
 import numpy as np
 import pandas as pd
@@ -57,7 +57,7 @@ vapply(seq_len(nrow(data)), function(i) spell(data$x[i]), "")
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_every_dtype_arrives_and_comes_back(r, name, compared):
+def test_every_dtype_round_trips(r, name, compared):
     values, r_class, spelled = COLUMNS[name]
     frame = pd.DataFrame({"x": values})
     data = to_r(frame)
@@ -147,12 +147,12 @@ def test_labels_need_not_be_text(r):
     assert from_r(data).columns.tolist() == ["3", "a b"]
 
 
-def test_a_table_without_columns_or_rows(r):
+def test_table_without_columns_or_rows(r):
     assert from_r(to_r(pd.DataFrame(index=range(4)))).shape == (4, 0)
     assert from_r(to_r(pd.DataFrame({"a": []}))).shape == (0, 1)
 
 
-def test_types_and_levels_that_r_expects(r):
+def test_types_and_levels_expected_by_r(r):
     frame = pd.DataFrame({"job": ["cook", "pilot"], "grade": [2, 10], "old": [True, False], "size": [1, 2]})
     wanted = {
         "job": RColumn("factor", ("pilot", "clerk", "cook")),
@@ -169,7 +169,7 @@ def test_types_and_levels_that_r_expects(r):
     assert r.strings(parts["size"]) == ["1", "2"]
 
 
-def test_levels_are_matched_by_number_where_r_spells_them_otherwise(r):
+def test_levels_are_matched_by_number_if_r_spells_them_differently(r):
     data = to_r(pd.DataFrame({"x": [100000.0, 5.0]}), {"x": RColumn("factor", ("5", "1e+05"))})
     assert list(r.parts(data)["x"]) == [2, 1]
 
@@ -192,7 +192,7 @@ def test_levels_are_matched_by_number_where_r_spells_them_otherwise(r):
         ({"x": pd.to_datetime(["2020-01-01"]).astype("M8[ns]") + pd.Timedelta(1)}, None, "'x' holds nanoseconds"),
     ],
 )
-def test_what_r_cannot_hold_is_refused(r, frame, columns, message):
+def test_values_that_r_cannot_hold_raise(r, frame, columns, message):
     with pytest.raises(MCCEError, match=message):
         to_r(pd.DataFrame(frame), columns)
 
@@ -211,7 +211,7 @@ def test_what_r_cannot_hold_is_refused(r, frame, columns, message):
         ("data.frame(x = as.Date(c(1, Inf), '1970-01-01'))", None, "'x' holds an infinite time"),
     ],
 )
-def test_what_cannot_come_back_is_refused(r, code, like, message):
+def test_values_that_cannot_be_returned_raise(r, code, like, message):
     with pytest.raises(MCCEError, match=message):
         from_r(r.call("evaluate", code, None), like=None if like is None else pd.DataFrame(like))
 
@@ -229,6 +229,6 @@ TABLES = hpd.data_frames(
 
 @examples(15)
 @given(frame=TABLES)
-def test_any_table_comes_back_as_it_was(r, frame):
+def test_any_table_round_trips(r, frame):
     frame = frame.assign(s=frame["s"].astype("str"), c=frame["s"].astype("str").astype("category"))
     pd.testing.assert_frame_equal(from_r(to_r(frame), like=frame), frame)

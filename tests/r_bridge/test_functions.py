@@ -1,4 +1,4 @@
-"""R's functions as conditionals: the conformance suite, R's own predictions, and what is refused."""
+"""R functions as conditionals: conformance, predictions of R, and errors."""
 
 import threading
 
@@ -118,7 +118,7 @@ def data_of(problem):
     return pd.DataFrame({**columns, "y": pd.Series(problem.target.feature.decode(problem.target.values))})
 
 
-def test_draws_are_what_r_computes_from_our_uniform_numbers(r, compared):
+def test_draws_match_r_for_our_uniform_numbers(r, compared):
     problem = make_problem("numeric", 3, by_sex=True)
     fitted = SAMPLERS["lm, draw"][1].clone().fit(problem.given, problem.target)
     u = RowStreams.from_seed(5, problem.given.n_rows).uniform()
@@ -129,7 +129,7 @@ def test_draws_are_what_r_computes_from_our_uniform_numbers(r, compared):
 
 
 @pytest.mark.parametrize("n_levels", [2, 4])
-def test_probabilities_are_those_of_multinom_for_one_row_and_for_many(r, need, n_levels, compared):
+def test_probabilities_match_multinom_for_one_row_and_for_many(r, need, n_levels, compared):
     """predict() drops a dimension for one row, and a column for two levels."""
     need("nnet")
     problem = make_problem("categorical", 2, by_sex=True)
@@ -152,7 +152,7 @@ def test_probabilities_are_those_of_multinom_for_one_row_and_for_many(r, need, n
 
 
 @pytest.mark.slow
-def test_rows_are_drawn_by_the_same_model_one_at_a_time_as_by_lm(r, compared):
+def test_rows_drawn_singly_match_the_same_model_by_lm(r, compared):
     problem = make_problem("numeric", 3, by_sex=True)
     draw = "function(object, newdata) predict(object, newdata) + sigma(object) * rnorm(1)"
     by_lm = RSampler(LM, draw=draw, own_rng=True, kinds=["numeric"])
@@ -165,8 +165,8 @@ def test_rows_are_drawn_by_the_same_model_one_at_a_time_as_by_lm(r, compared):
     compared("draws by functions of R", rows.n_rows)
 
 
-def test_quantiles_beyond_the_outer_ones_are_of_rows_that_the_fit_has_not_seen(r):
-    """A model that has learnt the training rows by heart says nothing of the noise; held-out rows do."""
+def test_tail_quantiles_use_held_out_rows(r):
+    """A model that memorises the training rows does not show the noise; held-out rows do."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=400)})
     frame["y"] = frame["x"] + rng.normal(size=400)
@@ -230,7 +230,7 @@ OWN_CALLS = {
     ],
     ids=lambda part: getattr(part, "package", part),
 )
-def test_methods_draw_what_their_package_draws(r, need, of, method, compared):
+def test_methods_draw_like_their_package(r, need, of, method, compared):
     """By the same seed, the package's own function on the same rows; and the right distribution by sex."""
     known = of.methods[method]
     for package in (of.package, known.package or "stats"):
@@ -276,7 +276,7 @@ def test_methods_draw_what_their_package_draws(r, need, of, method, compared):
         assert abs(drawn[rows.matrix[:, 1] == level].mean() - mean) < 4 * spread
 
 
-def test_options_of_a_mice_method_reach_it(r, need):
+def test_options_are_passed_to_a_mice_method(r, need):
     need("mice")
     problem = make_problem("numeric", 0, givens=("height", "sex"), by_sex=True)
     one = problem.given.take(np.zeros(60, dtype=np.intp))
@@ -286,7 +286,7 @@ def test_options_of_a_mice_method_reach_it(r, need):
 
 
 @pytest.mark.slow
-def test_random_state_of_r_is_left_alone(r, need):
+def test_random_state_of_r_is_unchanged(r, need):
     need("ranger")
     problem = make_problem("numeric", 0, givens=("sex", "height"))
     r.call("evaluate", "set.seed(9)", None)
@@ -297,8 +297,8 @@ def test_random_state_of_r_is_left_alone(r, need):
         assert list(r.call("evaluate", "runif(3)", None)) == expected
 
 
-def test_probabilities_that_are_equal_leave_the_random_state_of_r_alone(r):
-    """max.col() of a matrix with ties takes random numbers."""
+def test_equal_probabilities_keep_the_random_state_of_r(r):
+    """max.col() of a matrix with ties uses random numbers."""
     problem = make_problem("categorical", 0)
     code = "{ set.seed(9); sum(.Random.seed) }"
     before = list(r.call("evaluate", code, None))
@@ -335,14 +335,14 @@ def test_in_a_chain_and_an_explainer(r, need):
     assert (found.frame["salary"] >= 60_000).all()
 
 
-def test_levels_that_no_training_row_has_are_never_drawn(r, need):
+def test_unobserved_levels_are_never_drawn(r, need):
     need("nnet")
     problem = make_problem("categorical", 0, unobserved=True)
     fitted = SAMPLERS["multinom"][1].clone().fit(problem.given, problem.target)
     assert set(drawn_from(fitted, problem.given)) <= set(problem.target.values)
 
 
-def test_other_threads_are_refused(r):
+def test_other_threads_raise(r):
     problem = make_problem("numeric", 0)
     fitted = SAMPLERS["lm, draw"][1].clone().fit(problem.given, problem.target)
     caught = []
@@ -390,7 +390,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_drawn_is_refused(r, name):
+def test_targets_that_cannot_be_drawn_raise(r, name):
     sampler, message = REFUSED[name]
     problem = make_problem("numeric", 0)
     with pytest.raises(MCCEError, match=message):
@@ -405,27 +405,27 @@ def test_what_cannot_be_drawn_is_refused(r, name):
         ("function(object, newdata) 1:3", "probs returned 3 values for 6 rows and 4 levels"),
     ],
 )
-def test_what_are_no_probabilities_is_refused(r, probs, message):
+def test_invalid_probabilities_raise(r, probs, message):
     problem = make_problem("categorical", 0)
     with pytest.raises(RBridgeError, match=message):
         RSampler(FIRST, probs=probs).fit(problem.given, problem.target)
 
 
-def test_a_method_of_mice_for_two_levels_refuses_more(r, need):
+def test_mice_method_for_two_levels_rejects_more(r, need):
     need("mice")
     problem = make_problem("ordered", 0)
     with pytest.raises(SamplerError, match=r"it has 4 levels, and the method takes two\. Use polyreg or polr"):
         MiceSampler("logreg").fit(problem.given, problem.target)
 
 
-def test_what_r_has_learnt_is_not_stored(r):
+def test_fit_of_r_is_not_stored(r):
     problem = make_problem("numeric", 0)
     fitted = SAMPLERS["lm, draw"][1].clone().fit(problem.given, problem.target)
     with pytest.raises(SamplerError, match="holds an object of R, which cannot be written"):
         get_state(fitted)
 
 
-def test_a_warning_of_r_is_heard(r):
+def test_warnings_of_r_are_issued(r):
     problem = make_problem("numeric", 0)
     with pytest.warns(RWarning, match="R warns: beware"):
         RSampler("function(x, y) { warning('beware'); y }", draw=ZERO).fit(problem.given, problem.target)
@@ -456,14 +456,14 @@ def test_answers_that_depend_on_other_rows_name_the_feature(r):
         RSampler(FIRST, draw="function(object, newdata, u) u + nrow(newdata)").fit(problem.given, problem.target)
 
 
-def test_code_that_r_cannot_read_names_the_function(r):
+def test_unparsable_r_code_names_the_function(r):
     problem = make_problem("numeric", 0)
     with pytest.raises(RBridgeError, match=r"draw of RSampler is not the code of an R function\. R refused, in parse"):
         RSampler(FIRST, draw="function(object, newdata, u) {").fit(problem.given, problem.target)
 
 
 def with_gaps(kind, n=400):
-    """A target whose level, and whose being missing, depend on x; where x is missing, the target is high."""
+    """A target whose level and missingness depend on x; where x is missing, the target is high."""
     rng = np.random.default_rng(5)
     x, group = rng.normal(size=n), rng.integers(0, 2, n)
     signal = np.where(rng.random(n) < 0.3, np.nan, x)
@@ -516,7 +516,7 @@ def test_polyreg_of_mice_draws_two_levels(r, need):
         assert stats.binomtest(int(drawn[chosen].sum()), int(chosen.sum()), expected).pvalue > 1e-3
 
 
-def test_mice_gets_missing_givens_as_zero_and_an_indicator(r, need, compared):
+def test_mice_gets_missing_givens_as_zero_with_an_indicator(r, need, compared):
     """By the same seed, mice's own function on the rows written by hand."""
     need("mice")
     frame = with_gaps("numeric").dropna(subset="target")
@@ -552,7 +552,7 @@ def test_mice_in_a_chain_with_missing_values(r, need):
 
 
 @pytest.mark.parametrize("values", [[np.nan, 3.0, 3.0, np.nan], [np.nan] * 4], ids=["one value", "none"])
-def test_mice_draws_a_training_value_where_there_is_nothing_to_learn(r, need, values):
+def test_mice_draws_a_training_value_without_information(r, need, values):
     need("mice")
     frame = pd.DataFrame({"x": np.arange(40.0), "target": values * 10})
     table = Schema.from_data(frame, kinds={"target": "numeric"}).encode(frame)

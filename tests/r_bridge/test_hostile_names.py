@@ -1,4 +1,4 @@
-"""Names and levels that are R code, through every entry point to R: they are data, and no part of them is run."""
+"""Names and levels that are R code are treated as data at every entry point to R."""
 
 import contextlib
 import functools
@@ -51,7 +51,7 @@ HOSTILE = {
 
 @pytest.fixture(autouse=True)
 def no_marker(r, tmp_path, monkeypatch):
-    """Let code that is run leave a file, and fail if there is one."""
+    """Let executed code leave a file, and fail if it exists."""
     monkeypatch.chdir(tmp_path)
     r.call("evaluate", f"setwd({str(tmp_path)!r})", None)
     yield
@@ -91,7 +91,7 @@ def encode(frame):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_tables_come_back_as_they_were(kind):
+def test_tables_round_trip(kind):
     frame = make_frame(hostile_names(kind), HOSTILE[kind]).assign(text=hostile_names(kind) * 50)
     pd.testing.assert_frame_equal(from_r(to_r(frame), like=frame), frame)
     assert list(from_r(to_r(frame)).columns) == list(frame.columns)
@@ -123,7 +123,7 @@ QUICK = [  # one of each way to call R
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("of", "name"), [*QUICK, *nightly_rows(*(case for case in CASES if case not in QUICK))])
-def test_samplers_draw_what_they_draw_with_plain_names(need, of, name):
+def test_samplers_draw_the_same_as_with_plain_names(need, of, name):
     package = {"RpartSampler": "rpart", "PartyCtreeSampler": "party", "RSampler": "nnet"}.get(name, name.split()[0])
     need(package)
     drawn = {}
@@ -155,7 +155,7 @@ MODELS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", nightly_but(MODELS, "lm", "rpart"))
-def test_models_predict_what_they_predict_with_plain_names(need, name):
+def test_models_predict_the_same_as_with_plain_names(need, name):
     package, code, refused_by_r = MODELS[name]
     need(package)
     frame = make_frame()
@@ -196,7 +196,7 @@ def test_parity_is_compared_under_any_name(need, engine, package, kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["backtick", "newline", "double quote"])
-def test_the_command_compares_under_any_name(need, kind, tmp_path, capsys):
+def test_command_compares_under_any_name(need, kind, tmp_path, capsys):
     need("rpart")
     frame = make_frame(hostile_names(kind), HOSTILE[kind])
     frame.assign(y=make_number(frame)).to_csv(tmp_path / "rows.csv", index=False)
@@ -224,8 +224,8 @@ def test_samplers_are_compared_under_any_name(need, kind):
 
 @pytest.mark.parametrize("kind", [kind for kind in HOSTILE if kind != "unicode"])
 @pytest.mark.parametrize("callback", [True, False])
-def test_mccer_gets_no_name_that_it_would_write_into_code(monkeypatch, kind, callback):
-    """mcceR pastes names into formulas; it is not reached with such a name, wherever it may be installed."""
+def test_mccer_gets_no_name_that_it_would_evaluate(monkeypatch, kind, callback):
+    """mcceR pastes names into formulas; it is never called with such a name."""
     monkeypatch.setattr(Session, "need", lambda *_: None)
     frame = make_frame(hostile_names(kind))
     for call in (functools.partial(explain_mcce, callback=callback), functools.partial(check_parity, use_mccer=True)):
@@ -235,7 +235,7 @@ def test_mccer_gets_no_name_that_it_would_write_into_code(monkeypatch, kind, cal
 
 @pytest.mark.parametrize("text", ["x\0y", "x\ud800"], ids=["null character", "lone surrogate"])
 @pytest.mark.parametrize("where", ["name", "text", "level"])
-def test_text_that_r_cannot_hold_is_refused(where, text):
+def test_text_that_r_cannot_hold_raises(where, text):
     """R would end a text at the null character, and two levels could become one."""
     known = pd.Index([text, "x"], dtype=object)
     frame = {

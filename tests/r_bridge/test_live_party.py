@@ -1,4 +1,4 @@
-"""Conditional inference trees beside the real party: random tables, every node of every row."""
+"""Conditional inference trees compared with the installed party: random tables, every node of every row."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PARTY = """function(data, new, teststat, testtype, mincriterion, minsplit, minbu
 
 @pytest.fixture(scope="module")
 def party(r, need):
-    """What party says of a table, in one call of R."""
+    """The result of party for a table, in one call of R."""
     need("party")
     function = r.ri.evalr(PARTY)
 
@@ -96,7 +96,7 @@ class Pair:
         return len(pairs) == len(set(self.train)) == len(set(self.theirs["train"]))
 
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Our statistics and party's, our criteria and party's, nodes in party's order."""
+        """Statistics and criteria of both trees, nodes in the order of party."""
         order, shape = np.argsort(self.tree.number), self.tree.statistics.shape
         statistics, criteria = (self.theirs[name].reshape(-1, shape[1]) for name in ("statistics", "criteria"))
         return self.tree.statistics[order], statistics, self.tree.criteria[order], criteria
@@ -142,7 +142,7 @@ def compare(party: Any, seed: int, *, missing: bool = False, statistic: str = "q
 
 
 def compare_logicals(party: Any, seed: int) -> Pair:
-    """Few rows, many ties, small nodes; columns as mcceR's call has them."""
+    """Few rows, many ties, small nodes; columns as in the call of mcceR."""
     rng = np.random.default_rng(seed)
     table = logical_table(rng)
     settings = {
@@ -163,7 +163,7 @@ def compare_logicals(party: Any, seed: int) -> Pair:
 
 
 def assert_same_tree(pair: Pair) -> bool:
-    """The same node for all rows; or else the first difference is a choice between equal statistics: by rounding."""
+    """The same node for all rows; otherwise the first difference is a choice between equal statistics."""
     if pair.same_nodes:
         return True
     if not pair.same_partition:
@@ -176,7 +176,7 @@ def assert_same_tree(pair: Pair) -> bool:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
-def test_every_row_is_in_partys_node(party, fused, compared, missing):
+def test_every_row_is_in_the_node_of_party(party, fused, compared, missing):
     n_tables = N_WITH_MISSING if missing else N_TABLES
     ties = nodes = rows = tests = 0
     for seed in range(n_tables):
@@ -201,8 +201,8 @@ def test_every_row_is_in_partys_node(party, fused, compared, missing):
 
 
 @pytest.mark.nightly
-def test_logicals_and_variables_that_say_the_same(party, compared, has_our_lapack):
-    """R with the reference version of LAPACK has our last bits, and then only its p-values decide a tie otherwise."""
+def test_logicals_and_redundant_variables(party, compared, has_our_lapack):
+    """R with the reference LAPACK agrees in the last bits; then only its p-values break ties differently."""
     ties = tests = 0
     for seed in range(N_LOGICAL):
         pair = compare_logicals(party, seed + 30_000)

@@ -1,4 +1,4 @@
-"""`RGenerator` beside the R of this machine, fused if it is: 50 seeds, every kind of draw, in one stream."""
+"""`RGenerator` compared with the installed R, fused or not: 50 seeds, every kind of draw, in one stream."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ DRAWS = 5000
 
 @pytest.fixture(scope="module")
 def same(r, compared):
-    """Compare what R and we draw, to the bit, and count it."""
+    """Compare the draws of R and ours bit for bit, and count them."""
     from rpy2 import robjects
 
     robjects.r('RNGkind("Mersenne-Twister", "Inversion", "Rejection")')
@@ -58,7 +58,7 @@ def test_live_parity_of_half_a_million_normals(same, fused):
     same("rnorm(500000)", RGenerator(1, fused=fused).normal(500_000))
 
 
-def test_live_parity_of_a_stream_taken_over_from_r(same, fused):
+def test_live_parity_of_a_stream_continued_from_r(same, fused):
     same("set.seed(8)")
     same("invisible(rnorm(77))")
     ours = RGenerator.from_random_seed(same(".Random.seed"), fused=fused)

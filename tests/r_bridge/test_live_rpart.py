@@ -1,4 +1,4 @@
-"""Our trees in rpart's dialect beside those of the rpart of this machine, on random data: every number, to the bit.
+"""Trees in the rpart dialect compared with the installed rpart on random data, bit for bit.
 
 Where R was compiled with fused multiply-adds, ours are grown with them too (`mcce.base.fused`).
 """
@@ -39,7 +39,7 @@ def test_live_parity_with_rpart(r, fit, fused, compared, chunk):
 
 
 def test_live_parity_of_a_large_table(r, fit, fused, compared):
-    """How many rows with ties are sorted decides how their sums are rounded."""
+    """The number of sorted rows with ties determines how their sums are rounded."""
     rng = np.random.default_rng(7)
     n = 20_000
     frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n).round(1), "c": rng.integers(0, 3, n) * 1.0})

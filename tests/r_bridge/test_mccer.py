@@ -1,4 +1,4 @@
-"""mcceR's own call through the bridge, beside `mcce.rcompat.explain_mcce`; skipped where mcceR is not installed."""
+"""mcceR through the bridge compared with `mcce.rcompat.explain_mcce`; skipped without mcceR."""
 
 import numpy as np
 import pandas as pd
@@ -45,7 +45,7 @@ def assert_same(one, two):
 
 @pytest.mark.parametrize("engine", ["rpart", "ctree"])
 @pytest.mark.parametrize("options", [{}, {"process_return_best_k": 3}, {"fit_decision": False, "generate_seed": None}])
-def test_the_same_call_gives_the_same_result(need, ozone, call, engine, options, compared):
+def test_same_call_gives_the_same_result(need, ozone, call, engine, options, compared):
     need("mcceR")
     arguments = {**call, **options, "fit_autoregressive_model": engine, "return_sim_data": True}
     found = explain_mcce(ozone, **arguments)
@@ -54,7 +54,7 @@ def test_the_same_call_gives_the_same_result(need, ozone, call, engine, options,
     compared(f"values of explain_mcce by mcceR, {engine}", found.sim_data.size)
 
 
-def test_a_python_model_is_asked_by_r(need, air, call):
+def test_python_model_is_queried_by_r(need, air, call):
     need("mcceR")
     asked = []
 
@@ -106,7 +106,7 @@ def test_factors_and_probabilities(need):
     assert found.cf_measures["pred"].between(0, 0.1).all()
 
 
-def test_a_feature_model_is_used_again(need, ozone, call):
+def test_feature_model_is_reused(need, ozone, call):
     need("mcceR")
     first = explain_mcce(ozone, **call, return_featuremodel_object=True)
     again = {**call, "x_train": None, "featuremodel_object": first.featuremodel_object}
@@ -114,7 +114,7 @@ def test_a_feature_model_is_used_again(need, ozone, call):
     assert_same(first, explain_mcce(ozone, **again, callback=False))
 
 
-def test_a_stream_is_taken_over(need, ozone, call):
+def test_stream_is_continued(need, ozone, call):
     need("mcceR")
     arguments = {**call, "generate_seed": None, "fit_autoregressive_model": "rpart"}
     streams = [RGenerator(11), RGenerator(11)]
@@ -124,7 +124,7 @@ def test_a_stream_is_taken_over(need, ozone, call):
     assert_same(explain_mcce(ozone, **{**arguments, "fit_seed": streams[1]}), ours)
 
 
-def test_an_exception_of_the_model_comes_back_out(need, call):
+def test_exception_of_the_model_is_raised(need, call):
     need("mcceR")
 
     def model(X):
@@ -134,7 +134,7 @@ def test_an_exception_of_the_model_comes_back_out(need, call):
         explain_mcce(model, **call)
 
 
-def test_what_mccer_fails_on_is_its_error(need, air, call):
+def test_errors_of_mccer_are_raised(need, air, call):
     need("mcceR")
     factors = {name: air.X[name].map(str).astype("category") for name in ("Month",)}
     X = air.X.assign(**factors)
@@ -143,7 +143,7 @@ def test_what_mccer_fails_on_is_its_error(need, air, call):
         explain_mcce(lambda X: X["Temp"], **arguments)
 
 
-def test_without_mccer_the_message_says_where_it_is(r, monkeypatch, call):
+def test_missing_mccer_is_reported_with_its_source(r, monkeypatch, call):
     monkeypatch.setattr(type(r), "has", lambda self, package: False)
     with pytest.raises(RBridgeError, match=r"needs R's package mcceR.*NorskRegnesentral/mcceR"):
         explain_mcce(lambda X: X["Temp"], **call)

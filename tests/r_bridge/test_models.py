@@ -1,4 +1,4 @@
-"""Models fitted in R, asked from Python: R's own predictions, computed in R on R's own table, are the truth."""
+"""Models fitted in R and queried from Python, compared with R's predictions on R's table."""
 
 import numpy as np
 import pandas as pd
@@ -67,7 +67,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", slow_but(list(MODELS), *list(MODELS)[::4]))
-def test_scores_are_those_of_r(r, need, loans, X, name, compared):
+def test_scores_match_r(r, need, loans, X, name, compared):
     code, own, package = MODELS[name]
     need(package)
     model = RModel.from_code(code, loans)
@@ -105,7 +105,7 @@ def test_levels_in_another_order_or_as_text_are_matched_by_name(r, loans, X):
     np.testing.assert_array_equal(model.score(other), expected)
 
 
-def test_integers_doubles_and_logicals_may_change_places(r, loans, X):
+def test_integers_doubles_and_logicals_are_interchangeable(r, loans, X):
     model = RModel.from_code(MODELS["logistic"][0], loans)
     other = X.assign(age=X["age"].astype(float), salary=X["salary"].astype("int32"))
     np.testing.assert_array_equal(model.score(other), model.score(X))
@@ -116,7 +116,7 @@ def test_integers_doubles_and_logicals_may_change_places(r, loans, X):
     assert len(np.unique(as_number.score(X))) == 2
 
 
-def test_an_unknown_level_is_named(r, loans, X):
+def test_unknown_level_is_named(r, loans, X):
     model = RModel.from_code(MODELS["logistic"][0], loans)
     with pytest.raises(MCCEError, match="column 'housing' holds the level 'castle'"):
         model.predict(X.head(2).assign(housing="castle"))
@@ -156,7 +156,7 @@ def test_more_than_two_classes(r, need, loans, X):
     assert len(found.frame) > 0
 
 
-def test_options_go_to_predict(r, loans, X):
+def test_options_are_passed_to_predict(r, loans, X):
     fitted = RModel.from_code(MODELS["logistic"][0], loans).r_object
     link = RModel(fitted, type="link")
     assert not hasattr(link, "classes_")
@@ -165,19 +165,19 @@ def test_options_go_to_predict(r, loans, X):
     np.testing.assert_allclose(1 / (1 + np.exp(-link.predict(X))), probability)
 
 
-def test_labels_of_a_model_asked_for_classes(r, need, loans, X):
+def test_labels_of_a_class_predicting_model(r, need, loans, X):
     need("rpart")
     model = RModel.from_code(MODELS["rpart class"][0], loans, type="class")
     assert set(model.predict(X)) == {"no", "yes"}
 
 
-def test_a_predict_function_of_ones_own(r, loans, X):
+def test_custom_predict_function(r, loans, X):
     fitted = RModel.from_code("lm(salary ~ age, data = data)", loans).r_object
     model = RModel(fitted, predict="function(object, newdata, plus) predict(object, newdata) + plus", plus=1000)
     np.testing.assert_allclose(model.predict(X), RModel(fitted).predict(X) + 1000)
 
 
-def test_text_that_a_forest_would_number_anew_is_refused(r, need, loans, X):
+def test_text_that_a_forest_would_renumber_raises(r, need, loans, X):
     need("ranger")
     data = X.assign(sex=X["sex"].astype("str"), y=loans["salary"])[["age", "sex", "y"]]
     code = "ranger::ranger(y ~ ., data = data, num.trees = 20, seed = 1, num.threads = 1)"
@@ -189,7 +189,7 @@ def test_text_that_a_forest_would_number_anew_is_refused(r, need, loans, X):
         RModel(model.r_object).predict(rows)
 
 
-def test_a_model_from_a_file(r, loans, X, tmp_path):
+def test_model_from_a_file(r, loans, X, tmp_path):
     model = RModel.from_code("lm(salary ~ age, data = data)", loans)
     path = tmp_path / "model.rds"
     r.call("evaluate", "function(model, path) saveRDS(model, path)", None)(model.r_object, r.vector(str(path)))
@@ -198,27 +198,27 @@ def test_a_model_from_a_file(r, loans, X, tmp_path):
         RModel.from_rds(tmp_path / "other.rds")
 
 
-def test_a_model_of_robjects(r, loans, X):
+def test_model_of_robjects(r, loans, X):
     robjects = pytest.importorskip("rpy2.robjects")
     fitted = RModel.from_code("lm(salary ~ age, data = data)", loans)
     model = RModel(robjects.RObject(fitted.r_object))
     np.testing.assert_array_equal(model.predict(X), fitted.predict(X))
 
 
-def test_what_is_no_model_is_refused(r):
+def test_invalid_models_raise(r):
     with pytest.raises(MCCEError, match=r"RModel got a str; give a model that R fitted"):
         RModel("lm")
     with pytest.raises(RBridgeError, match="no applicable method"):
         RModel(r.vector([1.0])).predict(pd.DataFrame({"a": [1]}))
 
 
-def test_a_missing_column_is_an_error_of_r(r, loans, X):
+def test_missing_column_is_an_error_of_r(r, loans, X):
     model = RModel.from_code("lm(salary ~ age, data = data)", loans)
     with pytest.raises(RBridgeError, match="object 'age' not found"):
         model.predict(X[["sex"]])
 
 
-def test_warnings_of_predict_are_seen(r):
+def test_warnings_of_predict_are_issued(r):
     data = pd.DataFrame({"x": [1.0, 2, 3, 4], "z": [2.0, 4, 6, 8], "y": [1.0, 2, 3, 5]})
     model = RModel.from_code("lm(y ~ x + z, data = data)", data)
     with pytest.warns(RWarning, match="rank-deficient"):
@@ -228,7 +228,7 @@ def test_warnings_of_predict_are_seen(r):
 LUNG = "lung <- na.omit(survival::lung[c('time', 'status', 'age', 'ph.ecog', 'sex')]); lung"
 
 
-def test_coxph_is_asked_for_the_hazard_relative_to_the_means(r, need):
+def test_coxph_predicts_the_hazard_relative_to_the_means(r, need):
     need("survival")
     lung = from_r(r.call("evaluate", LUNG, None))
     model = RModel.from_code("survival::coxph(survival::Surv(time, status) ~ age + ph.ecog, data)", lung)
@@ -240,7 +240,7 @@ def test_coxph_is_asked_for_the_hazard_relative_to_the_means(r, need):
     np.testing.assert_allclose(link.predict(rows), np.log(expected), atol=1e-10)
 
 
-def test_coxph_with_strata_is_refused_unless_the_scale_is_given(r, need):
+def test_coxph_with_strata_raises_without_a_scale(r, need):
     need("survival")
     lung = from_r(r.call("evaluate", LUNG, None))
     code = "{ strata <- survival::strata; survival::coxph(survival::Surv(time, status) ~ age + strata(sex), data) }"

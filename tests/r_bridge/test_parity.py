@@ -1,4 +1,4 @@
-"""R and mcce stage by stage: they agree on data that nobody chose, and a report sees where they do not."""
+"""R and mcce agree stage by stage on random data, and the report shows disagreements."""
 
 import numpy as np
 import pandas as pd
@@ -80,8 +80,8 @@ def test_live_parity_with_mccer(r, need, engine, seed, compared):
     compared(f"values of parity reports by mcceR, {engine}", report.n_compared)
 
 
-def test_live_parity_where_a_logical_says_what_the_decision_says(r, need, has_our_lapack):
-    """The root of the tree for x2 has two variables whose statistics differ in the last bits alone."""
+def test_live_parity_with_a_logical_equal_to_the_decision(r, need, has_our_lapack):
+    """The root of the tree for x2 has two variables whose statistics differ only in the last bits."""
     need("party")
     if not has_our_lapack:
         pytest.skip("needs R with the reference version of LAPACK 3.11 (Debian 12: liblapack3): it decides the tie")
@@ -104,7 +104,7 @@ def air():
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_final_rows_are_those_of_the_call(r, need, engine, air):
+def test_final_rows_match_the_call(r, need, engine, air):
     need(ENGINES[engine])
     call = {name: value for name, value in air.items() if name != "use_mccer"}
     found = rcompat.explain_mcce(**call, fit_autoregressive_model=engine, fit_seed=1, generate_seed=2)
@@ -114,7 +114,7 @@ def test_final_rows_are_those_of_the_call(r, need, engine, air):
     assert (final["different"] == 0).all()
 
 
-def test_a_wrong_tree_shows_in_the_fit(r, need, air, monkeypatch):
+def test_wrong_tree_shows_in_the_fit(r, need, air, monkeypatch):
     need("party")
 
     def other(*values, **named):
@@ -127,7 +127,7 @@ def test_a_wrong_tree_shows_in_the_fit(r, need, air, monkeypatch):
     assert "R and mcce part at fit: leaf of each training row" in repr(report)
 
 
-def test_a_wrong_draw_shows_in_generating_alone(r, need, air, monkeypatch):
+def test_wrong_draw_shows_only_in_generation(r, need, air, monkeypatch):
     need("party")
 
     def other(x_explain, fitted, K, rng):
@@ -144,7 +144,7 @@ def test_a_wrong_draw_shows_in_generating_alone(r, need, air, monkeypatch):
     assert stream["verdict"].item() == "differs"
 
 
-def test_a_wrong_measure_shows_in_the_measures(r, need, air, monkeypatch):
+def test_wrong_measure_shows_in_the_measures(r, need, air, monkeypatch):
     need("party")
 
     def other(simulated, scores, measures, *options):
@@ -159,7 +159,7 @@ def test_a_wrong_measure_shows_in_the_measures(r, need, air, monkeypatch):
     assert (row["compared"], row["different"], row["largest_difference"]) == (200, 200, 0.5)
 
 
-def test_without_the_package_the_rest_is_compared(r, air, monkeypatch):
+def test_other_stages_are_compared_without_the_package(r, air, monkeypatch):
     has = type(r).has
     monkeypatch.setattr(type(r), "has", lambda self, package: package != "party" and has(self, package))
     report = check_parity(**air)
@@ -170,7 +170,7 @@ def test_without_the_package_the_rest_is_compared(r, air, monkeypatch):
     assert report.agrees
 
 
-def test_what_r_fails_on_is_said(r, need, air):
+def test_failures_of_r_are_reported(r, need, air):
     need("party")
     text = {**air, "x_train": air["x_train"].assign(Month=air["x_train"]["Month"].map(str)),
             "x_explain": air["x_explain"].assign(Month=air["x_explain"]["Month"].map(str))}  # fmt: skip
@@ -180,7 +180,7 @@ def test_what_r_fails_on_is_said(r, need, air):
     assert "R refused" in report.notes[1]
 
 
-def test_report_shows_itself(r, need, air):
+def test_repr_of_the_report(r, need, air):
     need("party")
     report = check_parity(**air)
     assert isinstance(report, ParityReport)
@@ -195,7 +195,7 @@ def test_report_shows_itself(r, need, air):
         report.engine = "rpart"
 
 
-def test_the_stream_of_the_session_goes_on(r, need, air):
+def test_stream_of_the_session_is_unchanged(r, need, air):
     need("party")
     r.call("evaluate", "set.seed(3)", None)
     expected = list(r.call("evaluate", "runif(2)", None))

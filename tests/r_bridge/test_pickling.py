@@ -71,7 +71,7 @@ def test_models_and_chains_in_a_process_without_r(r, need, package):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("package", [*SAMPLERS, "RModel"])
-def test_batches_by_two_processes_give_what_one_gives(r, need, package, tmp_path):
+def test_batches_by_two_processes_equal_one(r, need, package, tmp_path):
     if package == "RModel":
         model, sampler, decision = ozone(), "cart", (-np.inf, 30.0)
     else:
@@ -89,7 +89,7 @@ def test_batches_by_two_processes_give_what_one_gives(r, need, package, tmp_path
 
 
 @pytest.mark.slow
-def test_without_r_unpickling_says_what_is_missing(r):
+def test_unpickling_without_r_reports_what_is_missing(r):
     code = (
         "import pickle, sys; sys.modules['rpy2'] = None; import r_bridge\n"
         "try: pickle.load(sys.stdin.buffer)\n"

@@ -1,4 +1,4 @@
-"""The documentation and metadata of the R package: what it shows is run, and its index is complete."""
+"""Documentation and metadata of the R package: examples are run, and the index is complete."""
 
 import os
 import re
@@ -77,7 +77,7 @@ def test_vignettes_print_no_warning(run_r, tmp_path):
 
 
 def test_examples_are_run():
-    """No example is hidden but installation, and none hides what it does."""
+    """Only installation examples are hidden."""
     for page in sorted((PACKAGE / "man").glob("*.Rd")):
         text = page.read_text(encoding="utf-8")
         if page.stem != "install_mcce":

@@ -1,4 +1,4 @@
-"""Conditionals fitted by R: the conformance suite, R's own leaves, and the arrays that stand in for them."""
+"""Conditionals fitted by R: conformance, R's leaves, and the equivalent arrays."""
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ def test_conformance(r, need, sampler, check):
 
 
 def make_table(seed):
-    """Mixed columns with ties, levels that some nodes never see and, often, missing values; a target of any kind."""
+    """Mixed columns with ties, levels unseen in some nodes and, often, missing values; a target of any kind."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(60, 300))
     columns = {}
@@ -71,7 +71,7 @@ def make_table(seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "n_tables"), [("rpart", 10), *nightly_rows(("rpart", 40), ("party", 40))])
-def test_arrays_route_as_r_does(r, need, engine, n_tables, compared):
+def test_arrays_route_like_r(r, need, engine, n_tables, compared):
     need(engine)
     leaves = 0
     for seed in range(n_tables):
@@ -105,7 +105,7 @@ OWN_CALLS = {
 
 
 @pytest.mark.parametrize("engine", OWN_CALLS)
-def test_donors_are_the_rows_of_r_own_call(r, need, engine):
+def test_donors_match_the_call_of_r(r, need, engine):
     need(engine)
     sampler, code = OWN_CALLS[engine]
     given, target, _ = make_table(8)
@@ -120,7 +120,7 @@ def test_donors_are_the_rows_of_r_own_call(r, need, engine):
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
-def test_state_needs_no_r(r, need, sampler, monkeypatch):
+def test_restored_state_needs_no_r(r, need, sampler, monkeypatch):
     need("rpart" if isinstance(sampler, RpartSampler) else "party")
     given, target, new = make_table(4)
     fitted = sampler.clone().fit(given, target)
@@ -159,7 +159,7 @@ def test_in_a_chain_and_an_explainer(r, need):
 
 
 @pytest.mark.filterwarnings("ignore:R warns. cmvnorm")
-def test_random_state_of_r_is_left_alone(r, need):
+def test_random_state_of_r_is_unchanged(r, need):
     need("rpart")
     need("party")
     given, target, _ = make_table(5)
@@ -187,13 +187,13 @@ def test_random_state_of_r_is_left_alone(r, need):
     ],
     ids=repr,
 )
-def test_parameters_are_checked(sampler, message):
+def test_invalid_parameters_raise(sampler, message):
     given, target, _ = make_table(1)
     with pytest.raises(MCCEError, match=message):
         sampler.fit(given, target)
 
 
-def test_too_many_subsets_are_refused(r, need):
+def test_too_many_subsets_raise(r, need):
     need("rpart")
     rng = np.random.default_rng(0)
     many = pd.Categorical.from_codes(rng.integers(0, 20, 300), [f"level {k}" for k in range(20)])
@@ -205,7 +205,7 @@ def test_too_many_subsets_are_refused(r, need):
     assert RpartSampler().fit(table.first(1), numbers).tree_.n_nodes >= 1
 
 
-def test_without_r_a_fit_says_what_is_missing(monkeypatch):
+def test_fit_without_r_reports_what_is_missing(monkeypatch):
     def missing():
         raise RBridgeError("the bridge to R needs the Python package rpy2")
 

@@ -1,4 +1,4 @@
-"""R in this process, and what is said where it is missing."""
+"""R in this process, and the messages without R."""
 
 import logging
 import os
@@ -18,7 +18,7 @@ from r_bridge import RBridgeError, RWarning, versions
 
 
 def run(code, **environment):
-    """Run Python code in a process of its own."""
+    """Run Python code in a separate process."""
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         capture_output=True,
@@ -30,7 +30,7 @@ def run(code, **environment):
 
 
 @pytest.mark.slow
-def test_importing_needs_no_rpy2_and_without_it_the_message_says_what_to_install():
+def test_import_needs_no_rpy2_and_its_absence_is_reported():
     code = "import sys, mcce; assert 'rpy2' not in sys.modules; import r_bridge; assert 'rpy2' not in sys.modules; "
     blocked = "sys.modules['rpy2'] = None; "
     done = run(code + blocked + "assert not r_bridge.r_is_available(); r_bridge.versions()")
@@ -41,7 +41,7 @@ def test_importing_needs_no_rpy2_and_without_it_the_message_says_what_to_install
 
 
 @pytest.mark.slow
-def test_without_r_the_message_says_where_to_get_it(tmp_path):
+def test_missing_r_is_reported_with_its_source(tmp_path):
     broken = tmp_path / "rpy2" / "__init__.py"
     broken.parent.mkdir()
     broken.write_text("")
@@ -53,7 +53,7 @@ def test_without_r_the_message_says_where_to_get_it(tmp_path):
 
 
 @pytest.mark.slow
-def test_r_that_is_not_on_the_path_is_said_to_be_missing(r, tmp_path):
+def test_r_outside_the_path_is_reported_as_missing(r, tmp_path):
     code = "import r_bridge; assert not r_bridge.r_is_available(); r_bridge.versions()"
     done = run(code, PATH=str(tmp_path), R_HOME="")
     assert done.returncode == 1
@@ -70,7 +70,7 @@ def test_versions_and_packages(r):
         r.need("nopackage", "RModel")
 
 
-def test_an_error_of_r_is_ours(r):
+def test_error_of_r_is_converted(r):
     with pytest.raises(RBridgeError, match="R refused, in f: no such thing") as caught:
         r.call("evaluate", "f <- function() stop('no such thing'); f()", None)
     assert isinstance(caught.value, MCCEError)
@@ -82,7 +82,7 @@ def test_warnings_of_r_are_python_warnings(r):
     assert value[0] == 7
 
 
-def test_what_r_prints_goes_to_the_log(r, capfd, caplog):
+def test_output_of_r_is_logged(r, capfd, caplog):
     with caplog.at_level(logging.INFO, "r_bridge"):
         r.call("evaluate", "print(1:3); cat('hello\\n'); message('psst'); 1", None)
     assert caplog.messages == ["[1] 1 2 3", "hello", "psst"]
@@ -90,7 +90,7 @@ def test_what_r_prints_goes_to_the_log(r, capfd, caplog):
     assert shown.out == shown.err == ""
 
 
-def test_other_threads_are_refused(r):
+def test_other_threads_raise(r):
     caught = []
 
     def work():
@@ -105,14 +105,14 @@ def test_other_threads_are_refused(r):
     assert "from the thread 'worker', and R has a single thread" in caught[0]
 
 
-def test_global_environment_and_random_state_of_r_stay(r):
+def test_global_environment_and_random_state_of_r_are_unchanged(r):
     names = r.strings(r.call("evaluate", "ls(globalenv(), all.names = TRUE)", None))
     air = pd.DataFrame({"x": np.arange(30.0), "y": np.arange(30.0) ** 2})
     r_bridge.RModel.from_code("lm(y ~ x, data = data)", air).predict(air)
     assert r.strings(r.call("evaluate", "ls(globalenv(), all.names = TRUE)", None)) == names
 
 
-def test_a_callback_gives_and_takes_r_objects(r):
+def test_callback_passes_r_objects(r):
     call = r.call("evaluate", "function(f) f(c(1, 2.5))", None)
     with r.callback(lambda v: r.vector([2.0 * x for x in v])) as double:
         assert list(call(double)) == [2.0, 5.0]
@@ -120,7 +120,7 @@ def test_a_callback_gives_and_takes_r_objects(r):
     assert "which is over" in kept(double, r.vector(1.0))[0]
 
 
-def test_an_exception_in_a_callback_comes_back_out(r):
+def test_exception_in_a_callback_is_raised(r):
     def fail(v):
         raise KeyError("inside Python")
 
@@ -129,12 +129,12 @@ def test_an_exception_in_a_callback_comes_back_out(r):
 
 
 @pytest.mark.parametrize("value", [True, 3, -2.5, "text", [1, 2], ["a", "b"], [True, False], np.arange(3), np.ones(2)])
-def test_plain_values_cross(r, value):
+def test_plain_values_are_converted(r, value):
     expected = value.tolist() if isinstance(value, np.ndarray) else value
     assert list(r.vector(value)) == (expected if isinstance(expected, list) else [expected])
 
 
-def test_none_dicts_and_refusals(r):
+def test_none_dicts_and_unsupported_values(r):
     assert r.vector(None) is r.ri.NULL
     assert {name: list(part) for name, part in r.parts(r.vector({"a": 1, "b": ["x"]})).items()} == {
         "a": [1],
@@ -145,14 +145,14 @@ def test_none_dicts_and_refusals(r):
         r.vector([1, "a", None])
 
 
-def test_a_python_that_is_started_after_r_is_this_one(r):
-    """R names its folders of libraries in the environment, and another Python's may be among them."""
+def test_python_started_by_r_is_this_one(r):
+    """R lists its library folders in the environment, which may include those of another Python."""
     said = subprocess.run([sys.executable, "-c", "import sys; print(sys.version)"], capture_output=True, text=True)
     assert said.stdout.strip() == sys.version
 
 
 @pytest.mark.parametrize("rounding", ["separate", "fused", "other"])
-def test_how_r_was_compiled_is_told_by_its_quantiles(r, monkeypatch, rounding):
+def test_compilation_of_r_is_detected_by_its_quantiles(r, monkeypatch, rounding):
     fill = fill_fused_quantiles if rounding == "fused" else fill_quantiles
 
     def answer(name, p):
@@ -165,5 +165,5 @@ def test_how_r_was_compiled_is_told_by_its_quantiles(r, monkeypatch, rounding):
     assert r_bridge.arithmetic() == rounding
 
 
-def test_this_r_is_one_of_those_that_are_known(r):
+def test_this_r_is_a_known_build(r):
     assert r_bridge.arithmetic() == ("fused" if platform.machine() in ("aarch64", "arm64") else "separate")

@@ -1,4 +1,4 @@
-"""Two-sample tests beside R's and scipy's."""
+"""Two-sample tests compared with R and scipy."""
 
 import numpy as np
 import pytest
@@ -8,13 +8,13 @@ from r_bridge.two_samples import chi_square, holm, permuted_ks
 from tests.marks import nightly
 
 
-def test_holm_is_that_of_r(r):
+def test_holm_matches_r(r):
     p = np.array([0.01, 0.04, 0.03, 0.005, 0.5, 0.04])
     expected = r.numbers(r.call("evaluate", "p.adjust(data, 'holm')", r.vector(p)))
     np.testing.assert_allclose(holm(p), expected, rtol=1e-14)
 
 
-def test_chi_square_is_that_of_r(r):
+def test_chi_square_matches_r(r):
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 4, 300).astype(float), rng.integers(0, 4, 200).astype(float)
     counts = np.array([[np.sum(part == k) for k in range(4)] for part in (a, b)])
@@ -31,7 +31,7 @@ def test_rare_and_missing_levels():
     assert chi_square(np.zeros(100), missing)[1] < 1e-6
 
 
-def test_distance_is_that_of_scipy():
+def test_distance_matches_scipy():
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=150), rng.normal(0.3, 1.2, size=90)
     statistic, p = permuted_ks(a, b, 4999, rng)

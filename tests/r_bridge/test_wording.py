@@ -1,4 +1,4 @@
-"""Remedies in R's syntax: R parses them, and reads the values that were written."""
+"""Fixes in R syntax: R parses them and reads the written values."""
 
 import math
 
@@ -31,18 +31,18 @@ ODD = "a `b` \\ \"c\" 'd' \n é [x=1]"
         Value([1, "a", None, [True, math.nan]]),
     ],
 )
-def test_remedies_parse_as_r(r, part):
+def test_fixes_parse_as_r(r, part):
     code = RDialect("explain").say([part])
     parsed = f"as.character(length(parse(text = {RDialect('explain').say([Setting('x', code)])[4:]})))"
     assert r.strings(r.call("evaluate", parsed, None)) == ["1"]
 
 
 @pytest.mark.parametrize("text", ["pay", ODD, "", "ü€", "tab\tand\\n"])
-def test_texts_are_read_as_they_were(r, text):
+def test_texts_round_trip(r, text):
     code = RDialect("explain").say([Setting("x", [text, "z"])]).removeprefix("x = ")
     assert r.strings(r.call("evaluate", code, None)) == [text, "z"]
 
 
-def test_names_are_read_as_they_were(r):
+def test_names_round_trip(r):
     code = RDialect("explain").say([Setting("x", {ODD: 1, "if": 2, ".1": 3})]).removeprefix("x = ")
     assert r.strings(r.call("evaluate", f"names({code})", None)) == [ODD, "if", ".1"]

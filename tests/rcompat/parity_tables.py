@@ -1,4 +1,4 @@
-"""Reading the tables that R wrote (tests/fixtures/parity): every number comes back as the same double."""
+"""Reading the tables written by R (tests/fixtures/parity): every number is the same double."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def read_meta(case: str) -> dict[str, Any]:
 
 
 def has_table(case: str, table: str) -> bool:
-    """Say whether a run has a table."""
+    """Return whether a run has a table."""
     with zipfile.ZipFile(FOLDER / "cases" / f"{case}.zip") as stored:
         return f"{table}.csv" in stored.namelist()
 
 
 def read_table(case: str, table: str, text: Collection[str] = ()) -> pd.DataFrame:
-    """Read a table of a run, or of `rng`; columns in `text` stay text, whole numbers are integers, `NA` is missing."""
+    """Read a table of a run, or of `rng`; columns in `text` stay text, integers are integers, `NA` is missing."""
     place = FOLDER / "rng.zip" if case == "rng" else FOLDER / "cases" / f"{case}.zip"
     with zipfile.ZipFile(place) as stored:
         lines = stored.read(f"{table}.csv").decode().splitlines()

@@ -1,4 +1,4 @@
-"""A call of mcceR on made people."""
+"""A call of mcceR on simulated rows."""
 
 from __future__ import annotations
 

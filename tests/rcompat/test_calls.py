@@ -1,4 +1,4 @@
-"""Calls of the R package, played by Python: functions of plain values and bytes, errors and warnings as text."""
+"""Calls of the R package, simulated in Python: plain values and bytes, errors and warnings as text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def received(table: dict[str, Any]) -> pd.DataFrame:
 
 
 class PlayedR:
-    """R's side of a question: the rows, by the template that R keeps, and one number for each."""
+    """The R side of a query: the rows, by the template of R, and one number for each."""
 
     def __init__(self, like: pd.DataFrame) -> None:
         self.columns = columns_of(like)
@@ -81,7 +81,7 @@ OPTIONS = {
 
 
 @pytest.mark.slow
-def test_an_explainer_fitted_by_r_answers_as_one_fitted_here():
+def test_explainer_fitted_by_r_equals_one_fitted_in_python():
     data = people()
     ask = PlayedR(data)
     made = told("fit", {"ask": ask}, sent(data), OPTIONS)
@@ -96,7 +96,7 @@ def test_an_explainer_fitted_by_r_answers_as_one_fitted_here():
 
 
 @pytest.mark.slow
-def test_recourse_is_that_of_an_explainer_fitted_here():
+def test_recourse_equals_that_of_a_python_explainer():
     data = people()[["age", "job", "income"]]
     causal = {"graph": "age -> job -> income", "sampler": "parametric"}
     made = told("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, **causal})
@@ -115,7 +115,7 @@ def test_recourse_is_that_of_an_explainer_fitted_here():
 
 
 @pytest.mark.slow
-def test_bytes_give_the_explainer_and_the_result_again():
+def test_serialised_explainer_and_result_round_trip():
     data = people()
     made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
     file = told("dump", made["fitted"])
@@ -127,7 +127,7 @@ def test_bytes_give_the_explainer_and_the_result_again():
     assert kept.frame.equals(one["found"].frame)
 
 
-def test_the_call_of_mccer_has_rcompat_s_numbers_and_moves_r_s_stream():
+def test_mccer_call_matches_rcompat_and_advances_the_stream_of_r():
     data = people().drop(columns=["grade", "owns", "town"])
     ask, session = PlayedR(data), RGenerator(7)
     before = bytes(session.random_seed.astype("<i4").tobytes())
@@ -159,7 +159,7 @@ def test_the_call_of_mccer_has_rcompat_s_numbers_and_moves_r_s_stream():
     assert [table for table, _ in ask.asked] == ["train", "sim"]
 
 
-def test_errors_and_warnings_are_told_as_text():
+def test_errors_and_warnings_are_returned_as_text():
     data = people()
     wrong = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "fixed": ["agee"]})
     assert wrong["kind"] == "InputError"
@@ -173,14 +173,14 @@ def test_errors_and_warnings_are_told_as_text():
     assert any("income" in text for text in answer["warnings"])
 
 
-def test_a_model_that_stops_is_told_in_its_own_words():
+def test_model_error_keeps_its_message():
     stops = {"ask": lambda *question: {"error": "out of order"}}
     answer = calls.attempt("fit", stops, sent(people()), OPTIONS)
     assert answer["kind"] == "ModelError"
     assert "raised RError: out of order" in answer["error"]
 
 
-def test_r_is_not_asked_from_a_second_thread():
+def test_r_is_not_called_from_a_second_thread():
     data = people()
     scores = calls.RScores(PlayedR(data), [("data", columns_of(data))])
     caught: list[Exception] = []
@@ -206,11 +206,11 @@ def test_r_is_not_asked_from_a_second_thread():
         ({"kind": "none_of", "labels": ["no"], "label": None}, "Not('no')"),
     ],
 )
-def test_decisions_are_read(decision, shown):
+def test_decisions_are_parsed(decision, shown):
     assert repr(calls._decision(decision)) == shown
 
 
-def test_samplers_are_read():
+def test_samplers_are_parsed():
     read = calls._sampler({"income": {"sampler": "cart", "parameters": {"min_leaf": 20.0}}, "*": "cart"})
     assert read["income"].min_leaf == 20
     assert read["*"] == "cart"
@@ -220,7 +220,7 @@ GOLDEN = 0.6180339887498949
 
 
 class PlayedConditional:
-    """Functions of R, played: donors of the leaves of a tree, their shares or quantiles, or the one at a place."""
+    """Simulated R functions: donors of the leaves of a tree, their shares or quantiles, or the one at a position."""
 
     def __init__(self) -> None:
         self.learned: dict[str, Any] = {}
@@ -271,13 +271,13 @@ def lent():
 @pytest.mark.parametrize(
     ("asks", "own_rng"), [("probs", False), *nightly_rows(("quantiles", False), ("draw", False), ("draw", True))]
 )
-def test_functions_that_r_lends_keep_the_contract_of_a_sampler(lent, asks, own_rng):
+def test_r_functions_conform_as_samplers(lent, asks, own_rng):
     check_sampler(LentSampler(name=lent, asks=asks, own_rng=own_rng), goodness_of_fit=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("own_rng", "weighted"), [(True, True), *nightly_rows((False, False))])
-def test_draws_that_are_not_allowed_are_drawn_again_by_few_calls(lent, own_rng, weighted, monkeypatch):
+def test_rejected_draws_are_redrawn_in_few_calls(lent, own_rng, weighted, monkeypatch):
     problem = make_problem("numeric", 0)
     sampler = LentSampler(name=lent, asks="draw", own_rng=own_rng).fit(problem.given, problem.target)
     calls = []
@@ -314,13 +314,13 @@ def test_only_the_fit_to_all_rows_is_kept(asks):
         ({"asks": "probs", "own_rng": True}, r"own_rng of r_sampler\(\) is True with probs; it is True or False"),
     ],
 )
-def test_questions_that_cannot_be_asked_are_refused(lent, parameters, message):
+def test_invalid_requests_raise(lent, parameters, message):
     problem = make_problem("categorical", 0)
     with pytest.raises(InputError, match=message):
         LentSampler(name=lent, **parameters).fit(problem.given, problem.target)
 
 
-def test_a_state_of_another_target_is_refused(lent):
+def test_state_of_another_target_raises(lent):
     problem = make_problem("categorical", 0)
     fitted = LentSampler(name=lent, asks="probs").fit(problem.given, problem.target)
     fitted.check_state(problem.given.features, problem.target.feature, problem.given.n_rows)
@@ -329,7 +329,7 @@ def test_a_state_of_another_target_is_refused(lent):
         fitted.check_state(problem.given.features, problem.target.feature, problem.given.n_rows)
 
 
-def test_functions_that_nobody_lent_are_refused(lent):
+def test_unregistered_functions_raise(lent):
     data = people().drop(columns=["grade", "owns", "town"])
     made = told("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "sampler": _by(lent)})
     found = told("explain", made["fitted"], sent(data.head(5)), {"n_samples": 50.0})
@@ -342,7 +342,7 @@ def _by(name: str) -> dict[str, Any]:
     return {"income": {"sampler": NAME, "parameters": {"name": name, "asks": "draw"}}, "*": "cart"}
 
 
-def test_draws_that_depend_on_other_rows_are_refused():
+def test_draws_that_depend_on_other_rows_raise():
     rng = np.random.default_rng(0)
 
     def careless(what: str, key: str, table: Any) -> dict[str, Any]:
@@ -364,25 +364,25 @@ def test_round_trip_is_a_table_with_its_units():
     assert bytes(back["columns"][0]["values"]) == day["values"]
 
 
-def test_frames_of_python_are_sent_as_r_s_nearest():
+def test_python_frames_are_sent_as_the_nearest_r_types():
     table = told("send_frame", pd.DataFrame({"x": [1, 2], "y": ["a", None]}))
     assert [each["kind"] for each in table["columns"]] == ["integer", "character"]
     assert SentColumn("x", "integer") in columns_of(pd.DataFrame({"x": [1, 2]}))
 
 
 @pytest.mark.parametrize("version", [mcce.__version__, f"{mcce.__version__}.9000"])
-def test_the_same_version_connects(version):
+def test_same_version_connects(version):
     assert told("connect", version) == mcce.__version__
 
 
-def test_another_version_is_refused():
+def test_other_version_raises():
     answer = calls.attempt("connect", "99.0.0")
     assert answer["kind"] == "InputError"
     assert f"99.0.0, and its engine, the Python package mcce, has version {mcce.__version__}" in answer["error"]
     assert "install_mcce()" in answer["error"]
 
 
-def test_seeds_cross_in_full_and_may_be_text():
+def test_seeds_are_passed_exactly_and_may_be_text():
     data, seed = people(), 2**62 + 1
     made = told("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "random_state": str(seed)})
     assert made["seed"] == str(seed)
@@ -390,7 +390,7 @@ def test_seeds_cross_in_full_and_may_be_text():
     assert "random_state is 'first'; give a whole number" in answer["error"]
 
 
-def test_a_question_makes_no_sentences_changes_and_files(monkeypatch):
+def test_request_builds_no_sentences_changes_or_files(monkeypatch):
     data = people()
     made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
     made_later = [(Counterfactuals, name) for name in ("changes", "save", "__repr__")]
@@ -420,14 +420,14 @@ def test_ids_are_numbers_or_text(id):
     assert told("letter", texts, id) == mcce.report.letter(texts, "3")
 
 
-def test_an_unknown_id_is_named():
+def test_unknown_id_is_named():
     data = people()
     made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
     found = told("explain", made["fitted"], sent(data[data["income"] < 60].head(2)), {"n_samples": 50.0})["found"]
     assert "'Ada'" in calls.attempt("letter", found, "Ada")["error"]
 
 
-def test_misspelt_arguments_are_refused_with_the_nearest():
+def test_misspelt_arguments_raise_with_a_suggestion():
     data = people()
     made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
     answer = calls.attempt("explain", made["fitted"], sent(data.head(2)), {"sprase": True})
@@ -438,7 +438,7 @@ def test_misspelt_arguments_are_refused_with_the_nearest():
 
 
 class StrictR(PlayedR):
-    """A model of R that answers NA where a column is missing, or stops, as `lm` and `ranger` do."""
+    """An R model that answers NA where a column is missing, or stops, as `lm` and `ranger` do."""
 
     def __init__(self, like: pd.DataFrame, column: str, *, stops: bool) -> None:
         super().__init__(like)
@@ -454,7 +454,7 @@ class StrictR(PlayedR):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stops", [False, True])
-def test_rows_with_missing_cells_that_the_model_cannot_read_leave_the_others_explained(stops):
+def test_rows_with_unsupported_missing_cells_leave_others_explained(stops):
     data = people()
     ask = StrictR(data, "age", stops=stops)
     made = told("fit", {"ask": ask}, sent(data), {**OPTIONS, "fixed": ["town"]})
@@ -475,7 +475,7 @@ def test_rows_with_missing_cells_that_the_model_cannot_read_leave_the_others_exp
     assert every["kind"] == "ModelError"
 
 
-def test_refused_rows_are_found_by_few_questions():
+def test_rejected_rows_are_found_by_few_queries():
     data = people()
     ask = StrictR(data, "age", stops=True)
     made = told("fit", {"ask": ask}, sent(data), {**OPTIONS, "fixed": ["town"]})
@@ -487,7 +487,7 @@ def test_refused_rows_are_found_by_few_questions():
 
 
 @pytest.mark.slow
-def test_results_are_judged_and_facts_suggested():
+def test_results_are_judged_and_immutable_features_suggested():
     data = people()
     made = told("fit", {"ask": PlayedR(data)}, sent(data.iloc[:200]), OPTIONS)
     explainer = made["fitted"].explainer
@@ -507,7 +507,7 @@ def test_results_are_judged_and_facts_suggested():
     assert facts["feature"].tolist() == mcce.suggest_fixed(data).index.tolist() != []
 
 
-def test_generators_and_kinds_are_taken():
+def test_generators_and_kinds_are_accepted():
     data = people().drop(columns=["town"])
     options = {**OPTIONS, "generator": "forest", "kinds": {"age": "categorical"}}
     made = told("fit", {"ask": PlayedR(data)}, sent(data), options)
@@ -517,7 +517,7 @@ def test_generators_and_kinds_are_taken():
     assert "a AdversarialForest has no conditionals. Use a chain" in answer["error"]
 
 
-def test_formulas_of_derived_columns_are_taken():
+def test_formulas_of_derived_columns_are_accepted():
     data = people().drop(columns=["town"]).assign(months=lambda rows: 12 * rows["age"])
     made = told("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "derived": {"months": "12 * age"}})
     assert [each.text for each in made["fitted"].explainer.derived_] == ["12 * age"]
@@ -525,7 +525,7 @@ def test_formulas_of_derived_columns_are_taken():
     assert "did you mean 'months'" in answer["error"]
 
 
-def test_functions_that_r_lends_may_be_for_some_kinds(lent):
+def test_r_functions_may_support_some_kinds(lent):
     problem = make_problem("categorical", 0)
     sampler = LentSampler(name=lent, asks="draw", kinds=["numeric"], maker='mice_sampler("pmm")')
     with pytest.raises(SamplerError, match=r'mice_sampler\("pmm"\) cannot model .* handles \'numeric\''):

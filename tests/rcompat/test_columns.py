@@ -1,4 +1,4 @@
-"""Columns of R as bytes: every value comes back, whatever it is; the R half is tested by testthat in r_bridge/r."""
+"""Columns of R as bytes: every value round-trips; the R half is tested by testthat in r_bridge/r."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def tables(draw: Any) -> tuple[int, list[dict[str, Any]]]:
 
 
 def cells(sent: dict[str, Any], values: bytes, states: bytes, texts: bytes, n_rows: int) -> list[Any]:
-    """What the bytes say, cell by cell, by Python's own means."""
+    """The meaning of the bytes, cell by cell, in plain Python."""
     kind = sent["kind"]
     width = {"integer64": "<i8", **dict.fromkeys(("double", *DATED), "<f8")}.get(kind, "<i4")
     numbers = np.frombuffer(bytes(values), width).tolist()
@@ -90,7 +90,7 @@ def cells(sent: dict[str, Any], values: bytes, states: bytes, texts: bytes, n_ro
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n_tables", [40, *nightly(160)])
-def test_what_r_sends_comes_back(n_tables):
+def test_columns_of_r_round_trip(n_tables):
     settings(max_examples=n_tables)(given(tables())(comes_back))()
 
 
@@ -106,8 +106,8 @@ def comes_back(sent: tuple[int, list[dict[str, Any]]]) -> None:
 @pytest.mark.slow
 @examples(100)
 @given(tables(), st.randoms(use_true_random=False))
-def test_rows_of_the_frame_cross_like_the_whole(sent, random):
-    """Rows that were chosen, repeated or reordered in Python, as the engine does, are R's rows."""
+def test_subsets_of_rows_are_converted_like_the_whole(sent, random):
+    """Rows selected, repeated or reordered in Python, as the engine does, equal the rows of R."""
     n_rows, table = sent
     frame, known = read_table(table, n_rows)
     chosen = [random.randrange(n_rows) for _ in range(5)] if n_rows else []
@@ -139,19 +139,19 @@ def sent_as(kind: str, values: list[Any], width: str = "<f8", **more: Any) -> di
         (sent_as("difftime", [np.inf], seconds=1.0), "float64"),
     ],
 )
-def test_the_frame_has_the_coarsest_dtype_that_holds_everything(sent, dtype):
+def test_frame_has_the_coarsest_sufficient_dtype(sent, dtype):
     _, values = read_column(sent, len(sent["states"]))
     assert str(values.dtype) == dtype
 
 
-def test_an_engine_s_missing_number_is_na_and_r_s_nan_stays_nan():
+def test_missing_number_becomes_na_and_nan_stays_nan():
     frame, known = read_table([{"name": "x", "kind": "double", "values": bytes(24), "states": b"\0\1\2"}], 3)
     frame.loc[3] = np.nan
     assert bytes(write_table(frame, known)[0][1]) == b"\0\1\2\1"
 
 
-def test_a_level_that_is_na_is_a_category_of_its_own():
-    """Under a label that does not depend on the other levels: new rows may come with others."""
+def test_level_that_is_na_is_a_separate_category():
+    """Its label does not depend on the other levels: new rows may have others."""
     sent = sent_as("factor", [0, 1, None], "<i4", texts=b"NA\0\0", na_level=1)
     column, values = read_column(sent, 3)
     assert column.levels == ("NA", "<NA>")
@@ -161,12 +161,12 @@ def test_a_level_that_is_na_is_a_category_of_its_own():
         read_column(sent_as("factor", [0], "<i4", texts=b"<NA>\0\0", na_level=1), 1)
 
 
-def test_times_that_the_training_unit_cannot_hold_are_refused():
+def test_times_outside_the_training_unit_raise():
     with pytest.raises(InputError, match=r"'x' holds times that are no whole multiples of a s.*round them in R"):
         read_column(sent_as("POSIXct", [0.5], seconds=1.0, zone="UTC", unit="s"), 1)
 
 
-def test_what_is_no_column_is_refused():
+def test_invalid_columns_raise():
     with pytest.raises(InputError, match="'x' is of the kind 'complex'; known are 'double'"):
         read_column({"name": "x", "kind": "complex", "values": b"", "states": b""}, 0)
     with pytest.raises(InputError, match="'x' has 1 values and 2 states for 2 rows"):
@@ -179,7 +179,7 @@ def test_what_is_no_column_is_refused():
         write_table(pd.DataFrame({"x": ["b"]}), [SentColumn("x", "factor", ("a",))])
 
 
-def test_frames_of_our_own_become_r_s_nearest_vectors():
+def test_python_frames_become_the_nearest_r_vectors():
     frame = pd.DataFrame(
         {
             "n": [1, 2],
@@ -197,7 +197,7 @@ def test_frames_of_our_own_become_r_s_nearest_vectors():
 
 @pytest.mark.slow
 def test_nullable_columns_give_the_same_counterfactuals():
-    """The engine sees R's integers and logicals as nullable; the answers are those for plain ones."""
+    """R's integers and logicals are nullable in Python; the answers equal those for plain ones."""
     rng = np.random.default_rng(1)
     plain = pd.DataFrame({"a": rng.integers(0, 50, 300), "b": rng.random(300) < 0.5, "c": rng.normal(size=300)})
     nullable = plain.astype({"a": "Int64", "b": "boolean"})

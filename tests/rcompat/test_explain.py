@@ -1,4 +1,4 @@
-"""mcceR's call: arguments, types, seeds, and what makes sense where mcceR fails."""
+"""The mcceR call: arguments, types, seeds, and results where mcceR fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcce.rng.r import RGenerator
 from tests.rcompat.problem import explain, people, rich
 
 
-def test_the_call_has_mccer_s_arguments_in_order_with_mccer_s_defaults():
+def test_signature_and_defaults_match_mccer():
     """As printed by args(mcceR::explain_mcce), dots as underscores."""
     parameters = inspect.signature(rcompat.explain_mcce).parameters
     assert list(parameters) == [*(name.here for name in names.CALL), "tree_arguments"]
@@ -39,7 +39,7 @@ def test_the_call_has_mccer_s_arguments_in_order_with_mccer_s_defaults():
     }
 
 
-def test_xval_says_whether_the_stream_moves():
+def test_xval_determines_whether_the_stream_advances():
     assert names.translate("rpart", {}).permutes
     assert not names.translate("rpart", {"xval": 0}).permutes
     assert not names.translate("ctree", {}).permutes
@@ -50,7 +50,7 @@ def test_xval_says_whether_the_stream_moves():
     assert np.array_equal(rng.random_seed, twin.random_seed)
 
 
-def test_columns_keep_r_s_types():
+def test_columns_keep_their_r_types():
     x_train, x_explain = people().iloc[3:], people().iloc[:3].copy()
     x_explain["age"] = x_explain["age"] + 0.5
     x_explain["income"] = x_explain["income"].round().astype("int64")
@@ -74,7 +74,7 @@ def test_factors_are_matched_by_label():
     assert two.cf["job"].dtype == recoded["job"].dtype
 
 
-def test_a_fitted_model_can_be_passed_on():
+def test_fitted_model_can_be_reused():
     first = explain(return_featuremodel_object=True, return_sim_data=True)
     again = rcompat.explain_mcce(
         None,
@@ -92,7 +92,7 @@ def test_a_fitted_model_can_be_passed_on():
 
 
 @pytest.mark.slow
-def test_seeds_of_a_session_are_taken_over():
+def test_seeds_of_a_session_are_continued():
     session = RGenerator(5)
     one = explain(fit_seed=session, generate_seed=None, return_sim_data=True)
     two = explain(fit_seed=5, generate_seed=None, return_sim_data=True)
@@ -112,7 +112,7 @@ def test_measures_without_validation_still_remove_invalid_rows():
     assert valid.equals(result.cf_measures)  # ranks are given before invalid rows go
 
 
-def test_a_leaf_with_one_row_draws_from_the_rows_up_to_it():
+def test_leaf_with_one_row_draws_from_the_rows_up_to_it():
     """R: sample(3, size, TRUE) for the leaf that holds row 3 alone."""
     x_train = pd.DataFrame({"given": [0.0, 0.0, 1.0, 0.0, 0.0], "value": [10.0, 11.0, 30.0, 12.0, 13.0]})
     model = fit_autoregressive(
@@ -134,7 +134,7 @@ def test_ranks_agree_with_a_plain_sort():
     assert found.cf["counterfactual_rank"].tolist() == [1, 2, 3, 4] * 3
 
 
-def test_a_constant_candidate_column_leaves_gower_undefined_as_in_mccer():
+def test_constant_candidate_column_leaves_gower_undefined_like_mccer():
     x_train = people().iloc[3:].assign(income=7.0)
     result = explain(
         x_train=x_train, process_measures=("gower",), process_remove_invalid=False, process_return_best_k=5
@@ -152,7 +152,7 @@ def test_all_kinds_of_columns_and_the_default_measures_work(engine):
 
 
 @pytest.mark.parametrize("engine", ["ctree", "rpart"])
-def test_names_that_break_mccer_s_formulas_work(engine):
+def test_names_that_break_formulas_of_mccer_work(engine):
     renamed = people().rename(columns={"income": "i", "town": "my town (2)"})
     result = explain(
         renamed.iloc[:3], renamed.iloc[3:], lambda model, frame: frame["i"] / 100, fit_autoregressive_model=engine
@@ -160,12 +160,12 @@ def test_names_that_break_mccer_s_formulas_work(engine):
     assert list(result.cf) == ["id_explain", "counterfactual_rank", *renamed]
 
 
-def test_a_single_candidate_works():
+def test_single_candidate_works():
     result = explain(people().iloc[:1], generate_K=1, process_remove_invalid=False)
     assert len(result.cf) == 1
 
 
-def test_a_model_without_predict_model():
+def test_model_without_predict_model():
     from sklearn.linear_model import LogisticRegression
 
     X = people()[["age", "income"]]

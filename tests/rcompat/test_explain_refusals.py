@@ -1,4 +1,4 @@
-"""mcceR's call: what it prints, and what it says to bad input."""
+"""The mcceR call: printed output, and messages for invalid input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mcce.rcompat import fit_autoregressive
 from tests.rcompat.problem import explain, people, rich
 
 
-def test_the_result_prints_the_counterfactuals():
+def test_printed_result_shows_the_counterfactuals():
     result = explain(timing=False)
     assert repr(result).splitlines()[0].split()[:3] == ["id_explain", "counterfactual_rank", "age"]
     assert result.time is result.sim_data is result.featuremodel_object is None
@@ -87,25 +87,25 @@ def test_bad_tables(x_explain, x_train, message):
         explain(x_explain, x_train, predict)
 
 
-def test_training_rows_are_needed_without_a_fitted_model():
+def test_training_rows_are_required_without_a_fitted_model():
     with pytest.raises(InputError, match="x_train is None; give the training rows, or a featuremodel_object"):
         rcompat.explain_mcce(None, people(), None, rich)
 
 
-def test_a_dummy_column_is_refused_only_where_mccer_needs_the_name():
+def test_dummy_column_raises_only_where_mccer_needs_the_name():
     renamed = people().rename(columns={"town": "dummy"})
     with pytest.raises(InputError, match=r"x_train has the column\(s\) 'dummy'"):
         explain(renamed.iloc[:3], renamed, fixed_features=None, fit_decision=False)
     assert len(explain(renamed.iloc[:3], renamed).cf) == 3
 
 
-def test_rows_from_elsewhere_must_stand_by_factual():
+def test_external_rows_must_be_grouped_by_factual():
     result = explain(return_featuremodel_object=True, return_sim_data=True)
     with pytest.raises(InputError, match=r"id_explain of sim_data is not 1, \.\.\., 3"):
         rcompat.Simulated.from_frame(result.sim_data.iloc[::-1], people().iloc[:3], result.featuremodel_object)
 
 
-def test_predictions_must_be_one_number_a_row():
+def test_predictions_must_be_one_number_per_row():
     result = explain(return_featuremodel_object=True, return_sim_data=True)
     simulated = rcompat.Simulated.from_frame(result.sim_data, people().iloc[:3], result.featuremodel_object)
     with pytest.raises(InputError, match=r"pred_sim has shape \(3,\); give one number for each of the 90"):
@@ -114,11 +114,11 @@ def test_predictions_must_be_one_number_a_row():
         fit_autoregressive(people(), [1, 2, 3])
 
 
-def test_infinite_ends_are_no_bounds():
+def test_infinite_interval_is_accepted():
     assert len(explain(c_int=(-math.inf, math.inf)).cf) == 3
 
 
-def test_the_table_of_differences_is_one():
+def test_documented_differences_form_a_table():
     rows = [line for line in rcompat.__doc__.splitlines() if line.startswith("|")]
     assert len(rows) > 20
     assert {row.count("|") for row in rows} == {4}

@@ -1,4 +1,4 @@
-"""R's names and ours: complete, and translated."""
+"""Names of R and of mcce: complete and translated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcce.trees.ctree import tree as ctree
 from mcce.trees.rpart import tree as rpart
 
 
-def test_every_name_of_the_table_exists_on_our_side():
+def test_every_name_of_the_table_exists():
     ours = {
         *inspect.signature(MCCE).parameters,
         *inspect.signature(MCCE.fit).parameters,

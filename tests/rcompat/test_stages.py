@@ -1,4 +1,4 @@
-"""mcceR's call against mcceR's own runs (tests/fixtures/parity/cases), bit for bit."""
+"""The mcceR call compared with runs of mcceR (tests/fixtures/parity/cases), bit for bit."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def found(name: str) -> rcompat.MCCEResult:
 
 
 def assert_same(ours: pd.DataFrame, theirs: pd.DataFrame) -> None:
-    """Equal to the bit: names, order, values; levels and their order."""
+    """Compare bit for bit: names, order, values; levels and their order."""
     assert list(ours.columns) == list(theirs.columns)
     for name in theirs.columns:
         if isinstance(theirs[name].dtype, pd.CategoricalDtype):
@@ -124,8 +124,8 @@ def test_parity_of_the_answer(name, table, k, remove):
 
 
 @pytest.mark.parametrize("engine", ["ctree", "rpart"])
-def test_parity_with_the_snapshot_that_mccer_keeps(engine):
-    """K = 1000, the default call of mcceR's own tests; the predictions are those of the lm that they explain."""
+def test_parity_with_the_snapshot_of_mccer(engine):
+    """K = 1000, the default call of mcceR's tests; the predictions are those of their lm."""
     case = load(f"airquality_numeric_{engine}")
     coefficients = read_table(case.name, "model_coefficients", text=["term"])
     slope = dict(zip(coefficients["term"], coefficients["value"]))

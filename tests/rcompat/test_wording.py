@@ -1,4 +1,4 @@
-"""Messages that R shows: in R's syntax, whatever was provoked."""
+"""Messages shown by R are in R syntax."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def one_of(*labels: Any) -> dict[str, Any]:
 
 
 def answering(answer: Any) -> dict[str, Any]:
-    """A model of R that answers so, whatever is asked."""
+    """An R model with a constant answer."""
     column = np.asarray(answer, dtype="<f8")
     reply = {"kind": "double", "values": column.tobytes(), "states": b"", "n_rows": column.size, "error": None}
     return {"ask": lambda *_: reply}
@@ -197,7 +197,7 @@ TRAINING: dict[str, Any] = {  # training rows that are refused or warned of
 
 
 def shown(name: str, *arguments: Any) -> list[str]:
-    """Return what R shows of a call."""
+    """Return what R shows for a call."""
     told = calls.attempt(name, *arguments)
     reasons = [] if told["value"] is None or name != "explain" else list(told["value"]["found"].unexplained["reason"])
     return [*([] if told["error"] is None else [told["error"]]), *told["warnings"], *reasons]
@@ -211,7 +211,7 @@ def fitted(**options: Any) -> Any:
 
 
 def provoke() -> dict[str, list[str]]:
-    """Return all that R shows, by what was done."""
+    """Return all that R shows, by action."""
     data = people()
     session = bytes(RGenerator(7).random_seed.astype("<i4").tobytes())
     said: dict[str, list[str]] = {}
@@ -256,7 +256,7 @@ def said() -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-def test_r_is_shown_no_python(said):
+def test_r_messages_contain_no_python(said):
     messages = {text for texts in said.values() for text in texts}
     assert len(messages) >= 42
     assert [name for name, texts in said.items() if not texts] == []
@@ -297,7 +297,7 @@ def test_r_is_shown_no_python(said):
         ("rows: far outside", "newdata has 5 rows far outside the training data"),
     ],
 )  # fmt: skip
-def test_remedies_are_in_r(said, provoked, remedy):
+def test_fixes_are_in_r(said, provoked, remedy):
     assert any(remedy in text for text in said[provoked]), said[provoked]
 
 
@@ -330,14 +330,14 @@ def test_remedies_are_in_r(said, provoked, remedy):
         (Setting("relations", ()), "relations=()", "relations"),  # without a counterpart: the bare name
     ],
 )
-def test_parts_in_python_and_in_r(part, python, r):
+def test_message_parts_in_python_and_in_r(part, python, r):
     error = InputError("give ", part)
     assert error.worded(RDialect("explain")) == f"give {r}"
     if python is not None:
         assert str(error) == f"give {python}"
 
 
-def test_a_message_inside_of_another_keeps_its_parts():
+def test_nested_message_keeps_its_parts():
     inner = InputError("set ", Setting("sparse", True))
     outer = InputError("constraints: ", *inner.args)
     assert str(outer) == "constraints: set sparse=True"
@@ -361,6 +361,6 @@ def test_python_is_recognised(text):
     assert find_python(f"so it is; {text}.")
 
 
-def test_no_remedy_of_r_is_taken_for_python(said):
+def test_r_fixes_are_not_mistaken_for_python(said):
     assert not find_python("""the interval [0, 1) in [[allow]]: allow("a b", never = c('x', "y=1")), closed = TRUE""")
     assert all(re.search(r"[.?)']$|\w$", text) for texts in said.values() for text in texts)

@@ -43,6 +43,6 @@ explainer = cache(make_explainer)
 
 @cache
 def found():
-    """Return a result with answers, accepted rows and a text of an id that no file can be called by."""
+    """Return a result with answers, accepted rows and a text id that is not a valid file name."""
     rows = table().head(8).set_axis(["a", "../b", "c/d", "é" * 300, "x y", "6", "7", "8"])
     return explainer().explain(rows, n_samples=50, n_counterfactuals=2, constraints=["debt <= was(debt) + 30"])

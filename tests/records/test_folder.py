@@ -10,7 +10,7 @@ from mcce.records.folder import append_records, file_name
 from tests.records.problem import found
 
 
-def test_names_of_files_are_safe_whatever_the_ids_are(tmp_path):
+def test_file_names_are_safe_for_any_ids(tmp_path):
     paths = found().write_records(tmp_path / "records")
     assert [path.parent for path in paths] == [tmp_path / "records"] * 8
     assert [path.name for path in paths[:3]] == ["000001-a.json", "000002-___b.json", "000003-c_d.json"]
@@ -21,7 +21,7 @@ def test_names_of_files_are_safe_whatever_the_ids_are(tmp_path):
         assert file_name(1, who).count(".") == 1
 
 
-def test_a_second_run_continues_the_chain(tmp_path):
+def test_second_run_continues_the_chain(tmp_path):
     first = found()["a"].write_records(tmp_path)
     second = found()["6"].write_records(tmp_path, reviewed_by="Kari", reviewed_at="2026-11-18")
     one, two = (json.loads(path.read_text(encoding="utf-8")) for path in (*first, *second))
@@ -31,13 +31,13 @@ def test_a_second_run_continues_the_chain(tmp_path):
     assert two["review"] == {"by": "Kari", "at": "2026-11-18"}
 
 
-def test_a_record_made_alone_is_the_one_that_is_written(tmp_path):
+def test_single_record_equals_the_written_one(tmp_path):
     paths = found().write_records(tmp_path)
     first, second = (json.loads(path.read_text(encoding="utf-8")) for path in paths[:2])
     assert found().record("../b", previous=first["hash"]) == second
 
 
-def test_an_interrupted_run_is_continued_behind_its_last_record(tmp_path):
+def test_interrupted_run_is_continued_after_its_last_record(tmp_path):
     result = found()
 
     def interrupted(last):
@@ -53,7 +53,7 @@ def test_an_interrupted_run_is_continued_behind_its_last_record(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["000001-a.json", "000002-6.json", "head.json"]
 
 
-def test_a_damaged_chain_is_not_continued(tmp_path):
+def test_damaged_chain_is_not_continued(tmp_path):
     paths = found().write_records(tmp_path)
     paths[3].unlink()
     with pytest.raises(InputError, match=r"cannot be continued: records are missing or repeated. `mcce verify"):
@@ -64,7 +64,7 @@ def test_a_damaged_chain_is_not_continued(tmp_path):
         found().write_records(tmp_path)
 
 
-def test_a_folder_of_other_files_is_refused(tmp_path):
+def test_folder_of_other_files_raises(tmp_path):
     (tmp_path / "notes.txt").touch()
     with pytest.raises(InputError, match=r"holds 'notes.txt', and no records; give a new or empty folder"):
         found().write_records(tmp_path)

@@ -1,4 +1,4 @@
-"""What a record holds, and what it must not hold."""
+"""The contents of a record, and what it must not contain."""
 
 import json
 
@@ -11,7 +11,7 @@ from mcce import InputError
 from tests.records.problem import explainer, found, table
 
 
-def test_records_are_valid_by_the_published_schema():
+def test_records_satisfy_the_published_schema():
     schema = mcce.records.schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
@@ -21,7 +21,7 @@ def test_records_are_valid_by_the_published_schema():
         validator.validate({**found().record("a"), "extra": 1})
 
 
-def test_a_record_holds_the_factual_its_decision_and_every_answer():
+def test_record_holds_the_factual_its_decision_and_every_answer():
     result = found()
     who = next(iter(result))
     record = result.record(who, reviewed_by="Kari")
@@ -55,8 +55,8 @@ def test_accepted_and_unreadable_rows_have_records():
     assert "astronaut" in odd["unexplained"]
 
 
-def test_no_training_row_stands_in_a_record():
-    """The factuals are new rows; no training row's values stand together anywhere in the documents."""
+def test_record_contains_no_training_row():
+    """The factuals are new rows; the values of no training row occur together in the documents."""
     new = table().head(5).assign(income=lambda rows: rows["income"] + 0.0005)
     result = explainer().explain(new, n_samples=50, constraints=[mcce.no_copies()])
     training = {tuple(map(str, row)) for row in table().itertuples(index=False)}
@@ -82,7 +82,7 @@ def test_no_training_row_stands_in_a_record():
     assert held == 5 + len(result)
 
 
-def test_constraints_of_others_are_not_in_a_record():
+def test_record_excludes_constraints_of_other_factuals():
     rows = table().head(2).set_axis(["mine", "theirs"])
     secret = mcce.only({"mine": ["income", "owns"], "theirs": ["income"]})
     result = explainer().explain(rows, n_samples=20, constraints=[secret])
@@ -91,13 +91,13 @@ def test_constraints_of_others_are_not_in_a_record():
     assert "mine" in text
 
 
-def test_a_result_that_was_saved_does_not_know_its_origin(tmp_path):
+def test_loaded_result_has_no_origin(tmp_path):
     found().save(tmp_path / "found.mcce")
     with pytest.raises(InputError, match=r"explain again to write records"):
         mcce.Counterfactuals.load(tmp_path / "found.mcce").record("a")
 
 
-def test_bad_arguments_are_named(tmp_path):
+def test_invalid_arguments_are_named(tmp_path):
     with pytest.raises(InputError, match="reviewed_at is given without reviewed_by"):
         found().record("a", reviewed_at="today")
     with pytest.raises(InputError, match="no factual has the id 'z'"):

@@ -1,4 +1,4 @@
-"""Verification: every change of a folder is found and named; answers are reproduced, or it is told what differs."""
+"""Verification: every change of a folder is detected and named; answers are reproduced or differences reported."""
 
 import json
 import shutil
@@ -35,7 +35,7 @@ def names(folder):
     return sorted(path.name for path in folder.glob("0*"))
 
 
-def test_sound_records_have_no_fault(written):
+def test_valid_records_have_no_fault(written):
     checked = verify(written)
     assert checked
     assert (checked.n_records, checked.n_reproduced, checked.faults, checked.notes) == (8, None, (), ())
@@ -44,7 +44,7 @@ def test_sound_records_have_no_fault(written):
 
 
 @pytest.mark.parametrize("n_flips", [25, pytest.param(300, marks=pytest.mark.slow)])
-def test_every_flipped_byte_is_found_and_its_file_named(n_flips, tmp_path):
+def test_every_flipped_byte_is_detected_and_its_file_named(n_flips, tmp_path):
     (path,) = found()["a"].write_records(tmp_path)
     data = path.read_bytes()
     rng = np.random.default_rng(1)
@@ -57,7 +57,7 @@ def test_every_flipped_byte_is_found_and_its_file_named(n_flips, tmp_path):
         assert faults[0].startswith("000001-a.json ")
 
 
-def test_a_changed_record_in_the_middle_is_the_only_one_named(folder):
+def test_changed_record_in_the_middle_is_the_only_one_named(folder):
     for old, new in ((b'"seed":1', b'"seed":2'), (b'"seed":1', b'"seed":1 ')):
         name = names(folder)[2]
         data = (folder / name).read_bytes()
@@ -68,7 +68,7 @@ def test_a_changed_record_in_the_middle_is_the_only_one_named(folder):
         (folder / name).write_bytes(data)
 
 
-def test_a_changed_record_with_a_new_hash_breaks_the_chain(folder):
+def test_changed_record_with_a_new_hash_breaks_the_chain(folder):
     name, following = names(folder)[2:4]
     record = json.loads((folder / name).read_text(encoding="utf-8"))
     record["decision"]["score"] = 0.99
@@ -78,7 +78,7 @@ def test_a_changed_record_with_a_new_hash_breaks_the_chain(folder):
 
 
 @pytest.mark.parametrize("place", [0, 3, 7])
-def test_a_removed_record_is_named_by_its_number(folder, place):
+def test_removed_record_is_named_by_its_number(folder, place):
     (folder / names(folder)[place]).unlink()
     missing, *others = verify(folder).faults
     if place < 7:
@@ -88,7 +88,7 @@ def test_a_removed_record_is_named_by_its_number(folder, place):
         assert missing == "head.json counts 8 records, and there are 7"
 
 
-def test_a_removed_record_is_found_though_the_others_are_renamed_and_the_head_is_new(folder):
+def test_removed_record_is_detected_after_renaming_and_new_head(folder):
     removed, following, *others = names(folder)[2:]
     (folder / removed).unlink()
     for name in (following, *others):
@@ -99,7 +99,7 @@ def test_a_removed_record_is_found_though_the_others_are_renamed_and_the_head_is
     assert fault == f"000003{following[6:]}: the record before it was removed or replaced"
 
 
-def test_a_repeated_record_is_named(folder):
+def test_repeated_record_is_named(folder):
     first = names(folder)[0]
     shutil.copy(folder / first, folder / "000009-a.json")
     faults = verify(folder).faults
@@ -133,7 +133,7 @@ def test_foreign_files_are_named(folder):
     assert "000011-x.json is not a record" in told
 
 
-def test_the_head_is_checked(folder):
+def test_head_is_checked(folder):
     head = folder / "head.json"
     text = head.read_text()
     for wrong, fault in (
@@ -149,7 +149,7 @@ def test_the_head_is_checked(folder):
     assert verify(folder).faults == ("head.json is missing: records after the last cannot be detected",)
 
 
-def test_a_folder_without_records_is_an_error(tmp_path):
+def test_folder_without_records_raises(tmp_path):
     with pytest.raises(InputError, match="holds no records"):
         verify(tmp_path)
     with pytest.raises(InputError, match="is not a folder"):
@@ -166,8 +166,8 @@ def test_answers_are_reproduced(written):
 
 
 @pytest.mark.slow
-def test_answers_are_reproduced_one_by_one_and_together(folder):
-    """The records were made together; each result of a single row continues the chain, and agrees too."""
+def test_answers_are_reproduced_singly_and_together(folder):
+    """The records were made together; each result of a single row continues the chain and agrees."""
     for who in ("a", "6"):
         rows = found().factuals.loc[[who]]
         explainer().explain(rows, n_samples=50, sparse=True).write_records(folder)
@@ -186,7 +186,7 @@ print(mcce.records.verify(sys.argv[1], explainer))
 
 
 @pytest.mark.slow
-def test_a_saved_explainer_reproduces_in_a_new_process(folder, tmp_path):
+def test_saved_explainer_reproduces_in_a_new_process(folder, tmp_path):
     explainer().save(tmp_path / "explainer.mcce")
     command = [sys.executable, "-c", FRESH, str(folder), str(tmp_path / "explainer.mcce")]
     root = Path(__file__).resolve().parents[2]
@@ -194,14 +194,14 @@ def test_a_saved_explainer_reproduces_in_a_new_process(folder, tmp_path):
     assert told == "8 records: every hash is right, and the chain is complete. Reproduced byte for byte: 8 of 8.\n"
 
 
-def test_another_model_and_another_explainer_are_named(written):
+def test_different_model_and_different_explainer_are_named(written):
     faults = verify(written, make_explainer(other_score)).faults
     assert faults[0] == "000001-a.json was made with another model and another explainer"
     assert len(faults) == 8
     assert verify(written, make_explainer(random_state=2)).faults[0].endswith("another explainer and another seed")
 
 
-def test_a_forged_answer_with_right_hashes_is_not_reproduced(tmp_path):
+def test_forged_answer_with_valid_hashes_is_not_reproduced(tmp_path):
     record = found().record("a")
     record["answers"][0]["values"]["income"] = 1.0
     record["hash"] = mcce.records.hash_of(record)
@@ -235,7 +235,7 @@ def test_a_forged_answer_with_right_hashes_is_not_reproduced(tmp_path):
     ],
     ids=str,
 )
-def test_a_forged_record_is_a_fault_and_runs_nothing(forged, tmp_path):
+def test_forged_record_is_a_fault_and_executes_nothing(forged, tmp_path):
     record = {**found().record("a"), **forged}
     record["hash"] = mcce.records.hash_of(record)
     (tmp_path / "000001-a.json").write_bytes(mcce.records.canonical(record) + b"\n")
@@ -273,7 +273,7 @@ def test_calls_that_a_record_cannot_hold_are_named(tmp_path):
     assert "select used given candidates, which a record does not hold" in two
 
 
-def test_constraints_of_single_people_and_robust_answers_are_reproduced(tmp_path):
+def test_constraints_per_factual_and_robust_answers_are_reproduced(tmp_path):
     rows = table().head(3).set_axis(["a", "b", "c"])
     own = mcce.only({"b": ["income", "owns"], "c": ["income"]})
     how = {"n_samples": 40, "robust": mcce.Robust(noise=0.01, share=0.5), "feature_weights": {"debt": 2.0}}
@@ -283,7 +283,7 @@ def test_constraints_of_single_people_and_robust_answers_are_reproduced(tmp_path
     assert checked.n_reproduced == 3
 
 
-def test_another_file_of_the_same_model_is_a_note(tmp_path):
+def test_different_file_of_the_same_model_is_a_note(tmp_path):
     (tmp_path / "model").write_bytes(b"one")
     found()["a"].write_records(tmp_path / "records", files={"model": tmp_path / "model"})
     checked = verify(tmp_path / "records", explainer(), files={"model": "0" * 64, "explainer": None})
@@ -291,7 +291,7 @@ def test_another_file_of_the_same_model_is_a_note(tmp_path):
     assert checked.notes == ("the file of the model is another one, which answers the same (1 record)",)
 
 
-def test_values_of_every_dtype_come_back():
+def test_values_of_every_dtype_round_trip():
     n = 6
     times = pd.date_range("2020-02-29 23:59:59.123456789", periods=n, freq="37h")
     X = pd.DataFrame(

@@ -1,4 +1,4 @@
-"""Which changes carry the decision, against asking about rows written by hand."""
+"""Contributions of changes to the decision, compared with queries of rows written by hand."""
 
 import pickle
 
@@ -18,7 +18,7 @@ REFUSED = LOANS[~MODEL.predict(NUMBERS)].iloc[:8]
 
 
 class OfNumbers:
-    """A model of some columns, that wants the training dtypes."""
+    """A model of some columns that requires the training dtypes."""
 
     classes_ = np.array([False, True])
 
@@ -39,7 +39,7 @@ def ask(row):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rank", [1, *nightly(2)])
-def test_each_change_is_taken_alone_and_left_out(found, rank):
+def test_each_change_is_applied_alone_and_left_out(found, rank):
     lost = 0
     for id in found.factuals.index:
         table = found.contributions(id, rank)
@@ -60,14 +60,14 @@ def test_each_change_is_taken_alone_and_left_out(found, rank):
     assert lost > 5
 
 
-def test_of_a_table_of_numbers_only():
+def test_contributions_for_a_numeric_table():
     array = NUMBERS.to_numpy(dtype=float)
     model = RandomForestClassifier(20, max_depth=6, random_state=1).fit(array, array[:, 0] > 45)
     found = mcce.MCCE(model, random_state=1).fit(array).explain(array[~model.predict(array)][:3], n_samples=50)
     assert found.contributions(0)["needed"].any()
 
 
-def test_what_cannot_be_asked(found):
+def test_unavailable_contributions_raise(found):
     id = found.factuals.index[0]
     with pytest.raises(InputError, match="was loaded from a file or built by hand"):
         pickle.loads(pickle.dumps(found)).contributions(id)

@@ -50,7 +50,7 @@ def small():
     )
 
 
-def test_means_by_hand(small):
+def test_means_match_hand_calculation(small):
     groups = small.by("sex")
     table = groups.table
     assert table.index.names == ["group", "measure"]
@@ -69,14 +69,14 @@ def test_means_by_hand(small):
     assert groups.overall["n"].tolist() == [5, 5, 7, 5]
 
 
-def test_a_group_of_one_has_no_interval(small):
+def test_group_of_one_has_no_interval(small):
     table = small.by("sex").table
     alone = table.iloc[8:]
     assert alone[["low", "high", "difference_low", "difference_high", "p", "p_adjusted"]].isna().all(axis=None)
     assert table.iloc[:8].notna().all(axis=None)
 
 
-def test_intervals_are_those_of_all_resamples():
+def test_intervals_match_enumerated_resamples():
     """Three values have 27 resamples, four others 256: the quantiles of all of them are known."""
     one, two = [0.0, 0.1, 0.7], [0.2, 0.3, 0.5, 0.6]
     found = result({"g": ["a"] * 3 + ["b"] * 4}, gower=one + two)
@@ -94,7 +94,7 @@ def test_intervals_are_those_of_all_resamples():
         assert below - 1e-9 <= row[end] <= above + 1e-9
 
 
-def test_two_groups_mirror_each_other(small):
+def test_two_groups_have_opposite_differences(small):
     table = small.by(pd.Series(list("aabbabab"), index=small.factuals.index)).table
     a, b = table.loc["a"], table.loc["b"]
     np.testing.assert_allclose(a["difference"], -b["difference"])
@@ -102,8 +102,8 @@ def test_two_groups_mirror_each_other(small):
     np.testing.assert_allclose(a[["p", "p_adjusted"]], b[["p", "p_adjusted"]])
 
 
-def test_p_values_are_those_of_all_assignments():
-    """Of ten values, 120 assignments of three to one group: the Welch statistic of each by its definition."""
+def test_p_values_match_enumerated_assignments():
+    """Of ten values, 120 assignments of three to one group: the Welch statistic of each by definition."""
     values = np.array([0.02, 0.01, 0.05, 0.3, 0.25, 0.4, 0.5, 0.35, 0.28, 0.06])
     table = result({"g": list("aaabbbbbbb")}, gower=values, L0=[1, 1, 2, 2, 3, 1, 4, 4, 2, 3]).by("g").table
     for name, column in (("gower", values), ("L0", np.array([1.0, 1, 2, 2, 3, 1, 4, 4, 2, 3]))):
@@ -175,7 +175,7 @@ def test_coverage_on_a_known_process(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_intervals(small):
+def test_same_seed_gives_the_same_intervals(small):
     pd.testing.assert_frame_equal(small.by("sex").table, small.by("sex").table)
     again = pickle.loads(pickle.dumps(small)).by("sex", random_state=0).table
     pd.testing.assert_frame_equal(small.by("sex").table, again)
@@ -184,13 +184,13 @@ def test_the_same_seed_gives_the_same_intervals(small):
 
 
 @pytest.mark.slow
-def test_resampling_in_parts_changes_nothing(small, monkeypatch):
+def test_chunk_size_of_resampling_does_not_matter(small, monkeypatch):
     before = small.by("sex").table
     monkeypatch.setattr(module, "CELLS", 7)
     pd.testing.assert_frame_equal(small.by("sex").table, before)
 
 
-def test_a_group_that_nobody_of_is_explained():
+def test_group_without_explained_factual():
     groups = result({"g": list("aabb")}, gower=[np.nan, np.nan, 0.1, 0.3]).by("g")
     a = groups.table.loc["a"]
     assert a["mean"].isna().tolist() == [True, True, False]
@@ -228,7 +228,7 @@ def test_bins(values, bins, expected):
     assert len(got) == len(expected)
 
 
-def test_levels_in_their_order():
+def test_levels_keep_their_order():
     levels = pd.Categorical(["low", "high", "mid", "low"], categories=["low", "mid", "high", "never"])
     assert result({"v": levels}, [0.1] * 4).by("v").table.index.unique("group").tolist() == ["low", "mid", "high"]
     mixed = pd.Series(["b", 1, "b", "a"], index=range(100, 104), dtype=object)
@@ -237,7 +237,7 @@ def test_levels_in_their_order():
     np.testing.assert_allclose(flags.xs("gower", level="measure")["mean"], [0.3, 0.2])
 
 
-def test_a_series_goes_by_id_not_by_place(small):
+def test_series_is_matched_by_id_not_by_position(small):
     table = pd.Series(list("xxxxyyyyzz"), index=[107, 106, 105, 104, 103, 102, 101, 100, 7, 8], name="branch")
     groups = small.by(table)
     np.testing.assert_allclose(groups.table.loc[("x", "gower"), "mean"], 0.55)
@@ -246,7 +246,7 @@ def test_a_series_goes_by_id_not_by_place(small):
     assert "z" not in groups.table.index.unique("group")
 
 
-def test_what_is_printed(small):
+def test_printed_table(small):
     said = repr(small.by("sex"))
     assert "Recourse by sex: 7 factuals without the wanted decision, 0.95 intervals by bootstrap" in said
     lines = {line.split("  ")[0]: line for line in said.splitlines()}
@@ -270,7 +270,7 @@ def test_what_is_printed(small):
         (lambda r: r.by("sex", random_state=-1), r"random_state is -1"),
     ],
 )
-def test_bad_calls(small, call, message):
+def test_invalid_arguments_raise(small, call, message):
     with pytest.raises(InputError, match=message):
         call(small)
 
@@ -284,14 +284,14 @@ def test_too_many_groups():
     assert len(found.by(found.factuals["age"] % 3).table) == 9
 
 
-def test_nobody_lacked_the_decision():
+def test_all_factuals_accepted():
     found = result({"g": list("ab")}, [np.nan, np.nan], already=[0, 1])
     with pytest.raises(InputError, match="no factual lacked the wanted decision, so there is nothing to compare"):
         found.by("g")
 
 
 @pytest.mark.slow
-def test_of_a_real_result():
+def test_groups_of_an_explained_result():
     rng = np.random.default_rng(4)
     X = pd.DataFrame(
         {"sex": rng.choice(["f", "m"], 500), "a": rng.normal(size=500).round(1), "b": rng.normal(size=500)}

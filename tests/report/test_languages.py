@@ -1,4 +1,4 @@
-"""Letters in every language, through all branches; texts of one's own; rules in words."""
+"""Letters in every language through all branches; custom texts; rules in words."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ BRANCHES = {
 
 
 def recourse():
-    """What `consequences_in_words` reads of a result."""
+    """The part of a result that `consequences_in_words` reads."""
     index = pd.MultiIndex.from_tuples([(7, 1)], names=["id", "rank"])
     return SimpleNamespace(
         names=NAMES,
@@ -129,7 +129,7 @@ def recourse():
 
 
 @pytest.mark.parametrize("code", available_languages())
-def test_every_text_of_a_language_is_told_in_some_letter(code, monkeypatch):
+def test_every_text_of_a_language_is_used_in_some_letter(code, monkeypatch):
     used = set()
     texts = read_texts(code)
     say = type(texts).say
@@ -174,7 +174,7 @@ def test_every_text_of_a_language_is_told_in_some_letter(code, monkeypatch):
     assert rest == set(), rest
 
 
-def test_numbers_dates_and_units_are_those_of_the_language():
+def test_numbers_dates_and_units_follow_the_language():
     seen = {}
     for code in ("de", "nb", "fr", "en"):
         case, _ = in_language(code)
@@ -197,7 +197,7 @@ def test_numbers_dates_and_units_are_those_of_the_language():
     assert own.text("savings", 1234.5) == "1.234,50\xa0€"
 
 
-def test_the_decision_is_told_as_what_would_have_been():
+def test_decision_is_stated_as_a_conditional():
     told_in = {code: (read_texts(code).would(text), read_texts(code).was_not(text)) for code, text in LABELS.items()}
     assert told_in == {
         "en": ("the loan would have been granted", "the loan was not granted"),
@@ -208,7 +208,7 @@ def test_the_decision_is_told_as_what_would_have_been():
     assert read_texts().would("probability of default below 10%") is None
 
 
-def test_rules_are_told_in_words_with_units():
+def test_rules_are_stated_in_words_with_units():
     rules = rules_in_words(RULES, NAMES, COLUMNS, read_texts())
     assert rules["months <= was(months) + 24"] == ("months employed: at most 2 years more than now",)
     assert rules["months >= was(months) - 12"] == ("months employed: at most 1 year less than now",)
@@ -228,7 +228,7 @@ def test_rules_are_told_in_words_with_units():
     )
 
 
-def test_own_texts_are_checked(tmp_path):
+def test_custom_texts_are_checked(tmp_path):
     own = tmp_path / "own.toml"
     own.write_text(text_of("nb").replace("Hva som ville", "Kjære kunde: hva som ville"), encoding="utf-8")
     assert read_texts("en", own).say("letter.title").startswith("Kjære kunde")
@@ -275,7 +275,7 @@ def test_own_texts_are_checked(tmp_path):
         ("{id}}", "has a single brace; close it, or double it"),
     ],
 )
-def test_braces_hold_the_name_of_a_field_and_nothing_else(field, message):
+def test_braces_hold_only_a_field_name(field, message):
     english = tomllib.loads(text_of("en"))
     own = {**english, "letter": {**english["letter"], "case": f"Case: {field}"}}
     with pytest.raises(InputError, match=rf"texts: 'letter.case' .*{re.escape(message)}"):
@@ -294,20 +294,20 @@ def test_braces_hold_the_name_of_a_field_and_nothing_else(field, message):
         ({"was_not": "{who"}, "has a single brace"),
     ],
 )
-def test_braces_of_a_label_hold_the_name_of_a_field_and_nothing_else(label, message):
+def test_braces_of_a_label_hold_only_a_field_name(label, message):
     good = {"says": "{who} is {what}", "would": "{who} would be {what}", "was_not": "{who} was not {what}"}
     own = {**tomllib.loads(text_of("en")), "label": [{**good, **label}]}
     with pytest.raises(InputError, match=rf"a \[\[label\]\] {re.escape(message)}|a \[\[label\]\] is .*{message}"):
         read_texts("en", own)
 
 
-def test_doubled_braces_are_text():
+def test_doubled_braces_are_literal():
     english = tomllib.loads(text_of("en"))
     own = {**english, "letter": {**english["letter"], "case": "Case {{{id}}}, {{id}}"}}
     assert read_texts("en", own).say("letter.case", id="{id:>9}") == "Case {{id:>9}}, {id}"
 
 
-def test_without_babel_english_works_and_others_say_what_to_do(monkeypatch):
+def test_without_babel_english_works_and_others_raise_with_a_fix(monkeypatch):
     monkeypatch.setitem(sys.modules, "babel", None)
     read_texts.__globals__["_shipped"].cache_clear()
     assert read_texts("en").say("words.years", 2, n="2") == "2 years"
@@ -315,7 +315,7 @@ def test_without_babel_english_works_and_others_say_what_to_do(monkeypatch):
         read_texts("nb")
 
 
-def test_consequences_that_are_the_same_in_all_cases_rise_or_fall_and_others_are_left_out():
+def test_certain_consequences_are_stated_as_rise_or_fall():
     said = consequences_in_words(recourse(), 0)
     assert said.startswith("What usually follows: savings 1 € to 2 €, job becomes a and age rises to 6. In 97 of 100")
     assert "home" not in said

@@ -1,4 +1,4 @@
-"""Labels, units and formats: what is refused, what is written, and where it shows."""
+"""Labels, units and formats: invalid ones, the written texts, and where they are used."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def names(labels=None, units=None, formats=None, reasons=None) -> Names:
     return Names.read(Names(labels, units, formats, reasons=reasons), COLUMNS)
 
 
-def test_without_anything_said_values_are_as_before():
+def test_values_are_unchanged_without_settings():
     plain = names()
     assert plain.label("loan_amount") == "loan_amount"
     assert plain.text("salary", 72_000) == "72,000"
     assert plain.text("year", 1990) == "1990"
     assert plain.pair("year", 1990, 2001) == ("1990", "2001")
-    assert plain.pair("salary", 5000, 10_000) == ("5,000", "10,000")  # beside ten thousand it is no year
+    assert plain.pair("salary", 5000, 10_000) == ("5,000", "10,000")  # beside ten thousand it is not a year
     assert plain.text("home", None) == "missing"
     assert plain.pair("rate", 0.123456, 0.123457) == ("0.123456", "0.123457")
 
@@ -38,7 +38,7 @@ def test_units_and_formats():
         units={"salary": "EUR", "loan_amount": "$"},
         formats={"rate": "0 %", "since": "%d.%m.%Y", "home": {"own": "owned", np.nan: "not told"}},
     )
-    assert said.text("salary", 3700) == "3,700 EUR"  # what has a unit is no year
+    assert said.text("salary", 3700) == "3,700 EUR"  # a number with a unit is not a year
     assert said.text("salary", 3700, unit=False) == "3,700"
     assert said.text("loan_amount", -20) == "-$20"
     assert said.text("salary", np.nan) == "missing"
@@ -49,7 +49,7 @@ def test_units_and_formats():
     assert said.step("salary", -500.0) == "-500 EUR"
 
 
-def test_a_change_is_seen_whatever_the_format():
+def test_change_is_visible_in_any_format():
     said = names(formats={"rate": "0 %", "salary": "0,000", "since": "%Y"})
     assert said.pair("rate", 0.101, 0.104) == ("10.1 %", "10.4 %")
     assert said.pair("rate", 0.101, 0.2) == ("10 %", "20 %")
@@ -58,7 +58,7 @@ def test_a_change_is_seen_whatever_the_format():
     assert said.pair("rate", np.nan, 0.1) == ("missing", "10 %")
 
 
-def test_a_prediction_is_not_rounded_to_the_bound_that_it_has_passed():
+def test_prediction_is_not_rounded_to_the_bound_it_exceeds():
     for said, texts in (
         (names(), ("0.09996", "0.121")),
         (names(formats={"prediction": "0 %"}), ("9.996 %", "12 %")),
@@ -89,12 +89,12 @@ def test_a_prediction_is_not_rounded_to_the_bound_that_it_has_passed():
         ({"labels": {"salary": "sum", "loan_amount": "sum"}}, "which is the label of another feature"),
     ],
 )
-def test_what_does_not_fit_is_refused(said, message):
+def test_invalid_settings_raise(said, message):
     with pytest.raises(InputError, match=message):
         names(**said)
 
 
-def test_names_are_read_from_an_object_a_dict_or_nothing():
+def test_names_are_read_from_an_object_a_dict_or_none():
     parts = {"labels": {"salary": "pay"}, "units": {"salary": "EUR"}, "formats": {"rate": "0 %"}}
     made = mcce.Names(**parts)
     assert Names.read(made, COLUMNS) is made
@@ -114,12 +114,12 @@ def test_names_are_read_from_an_object_a_dict_or_nothing():
         ({"units": {"salery": "EUR"}}, "units names 'salery', which is not a column of X; did you mean 'salary'"),
     ],
 )
-def test_names_that_cannot_be_read_are_refused(given, message):
+def test_unreadable_names_raise(given, message):
     with pytest.raises(InputError, match=message):
         Names.read(given, COLUMNS)
 
 
-def test_reasons_have_a_text_and_maybe_a_code():
+def test_reasons_have_a_text_and_an_optional_code():
     made = names(reasons={"salary": {"code": "R1", "text": "Income is too low"}, "rate": "The rate is too high"})
     assert made.reason("salary") == ("R1", "Income is too low")
     assert made.reason("rate") == ("", "The rate is too high")
@@ -129,7 +129,7 @@ def test_reasons_have_a_text_and_maybe_a_code():
     assert from_state(to_state(other)) == other
 
 
-def test_a_feature_may_be_called_prediction():
+def test_feature_may_be_called_prediction():
     named = Names.read(Names({"prediction": "forecast"}), ["prediction", "x"])
     assert named.label("prediction") == "forecast"
 
@@ -159,7 +159,7 @@ def rich(rows):
         ({"labels": {"hom": "home"}}, "did you mean 'home'"),
     ],
 )
-def test_fit_refuses_what_does_not_go_with_the_columns(said, message):
+def test_fit_rejects_names_inconsistent_with_the_columns(said, message):
     with pytest.raises(InputError, match=message):
         mcce.MCCE(rich, decision=(0.8, 1), random_state=1, names=said).fit(X)
 
@@ -181,7 +181,7 @@ def found():
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_words_show_everywhere_and_tables_keep_the_data(found):
+def test_labels_are_used_everywhere_and_tables_keep_raw_values(found):
     sentence = found.sentence(0)
     assert "pay 900.0 EUR instead of 500.0 EUR" in sentence
     assert sentence.endswith("the result would have been as wanted: rich enough (90 % instead of 50 %).")
@@ -209,7 +209,7 @@ def test_words_show_everywhere_and_tables_keep_the_data(found):
 
 
 @pytest.mark.slow
-def test_groups_have_labels_and_texts_and_raw_tables(found):
+def test_groups_use_labels_in_texts_and_raw_values_in_tables(found):
     by = found.by("home")
     assert by.table.index.get_level_values("group").unique().tolist() == ["own", "rent"]
     assert "owned" in repr(by)
@@ -220,7 +220,7 @@ def test_groups_have_labels_and_texts_and_raw_tables(found):
     assert "owned" not in repr(found.by(other))
 
 
-def test_the_select_step_has_them_too(found):
+def test_select_uses_names(found):
     explainer = mcce.MCCE(rich, decision=(0.8, 1), random_state=1, names={"labels": {"salary": "pay"}}).fit(X)
     chosen = explainer.select(explainer.generate(X.iloc[[0]], n_samples=50), X.iloc[[0]])
     assert "pay 900 instead of 500" in chosen.sentence(0)
@@ -228,7 +228,7 @@ def test_the_select_step_has_them_too(found):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("few_trees")
-def test_diagnostics_have_them_too():
+def test_diagnostics_use_names():
     said = mcce.MCCE(
         rich,
         decision=(0.8, 1),

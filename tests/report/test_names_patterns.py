@@ -1,4 +1,4 @@
-"""How values are to be written, by an example, by codes, by words."""
+"""Formats of values by example, by codes and by words."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from mcce.report.names import read_pattern
         ("0,000", -1234.0, "-1,234"),
     ],
 )
-def test_a_number_looks_like_its_zero(said, value, text):
+def test_number_format_follows_its_example(said, value, text):
     assert read_pattern(said, "x").write(value) == text
 
 
-def test_dates_have_the_codes_of_strftime():
+def test_dates_use_strftime_codes():
     assert read_pattern("%d.%m.%Y", "x").write(pd.Timestamp("2024-05-01")) == "01.05.2024"
     assert read_pattern("%B %Y", "x").write(pd.Period("2024-05", "M")) == "May 2024"
 
 
-def test_words_of_values():
+def test_words_for_values():
     words = read_pattern({True: "yes", None: "not told"}, "x")
     assert [words.find(value) for value in (True, 1, False, float("nan"), "yes")] == [
         "yes", "yes", None, "not told", None,
@@ -60,11 +60,11 @@ def test_words_of_values():
         ({"a": "same", "b": "same"}, "has the same word for 'a', 'b', 'same'"),
     ],
 )
-def test_what_cannot_be_read_is_refused(said, message):
+def test_invalid_formats_raise(said, message):
     with pytest.raises(InputError, match=message):
         read_pattern(said, "x")
 
 
-def test_a_date_format_that_strftime_cannot_write_is_refused():
+def test_invalid_strftime_format_raises():
     with pytest.raises(InputError, match=r"formats\['day'\] is .*, which strftime cannot write \(.*'%d.%m.%Y'"):
         read_pattern("%d.%m.\ud800", "day")

@@ -1,4 +1,4 @@
-"""Values in the words of a reader."""
+"""Values as text for readers."""
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,7 @@ def test_value_text(value, text):
     assert value_text(value) == text
 
 
-def test_value_pair_tells_close_numbers_apart():
+def test_value_pair_distinguishes_close_numbers():
     assert value_pair(0.123456, 0.123457) == ("0.123456", "0.123457")
     assert value_pair(50_000.25, 50_000.5) == ("50,000.2", "50,000.5")
     assert value_pair(1 / 3, 1 / 3) == ("0.3333", "0.3333")

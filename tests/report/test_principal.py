@@ -15,7 +15,7 @@ NAMES = Names(
 
 
 def found() -> pd.DataFrame:
-    """Return what was found of the features of one refusal."""
+    """Return the findings for the features of one rejection."""
     return pd.DataFrame(
         {
             "share": [0.1, 0.0, 0.0, 0.0],
@@ -38,19 +38,19 @@ def test_reasons_mattered_and_can_be_repaired():
     assert every.loc["age", ["shapley", "share"]].isna().all()
 
 
-def test_at_most_n_reasons_are_told():
+def test_at_most_n_reasons_are_stated():
     table = found().assign(repair="alone", shapley=0.1)
     assert tell_reasons(table, OWN, [], Names(), 2).index.tolist() == ["salary", "savings"]
 
 
-def test_an_answer_repairs_what_it_needs():
+def test_answer_repairs_the_reasons_it_needs():
     repair = pd.Series({"salary": "none", "savings": "none", "home": "together", "shoes": "no effect"})
     changes = pd.DataFrame({"enough": [True, False], "needed": [True, True]}, index=["salary", "savings"])
     assert repaired_by(repair, changes).tolist() == ["alone", "together", "together", "no effect"]
 
 
 @pytest.mark.parametrize("language", available_languages())
-def test_every_language_tells_reasons_and_what_cannot_be_changed(language):
+def test_every_language_states_reasons_and_unchangeable_features(language):
     texts = read_texts(language)
     reasons = Reasons.from_table(tell_reasons(found(), OWN, ["age"], NAMES, None), NAMES, texts)
     assert len(reasons.told) == 1
@@ -64,7 +64,7 @@ def test_every_language_tells_reasons_and_what_cannot_be_changed(language):
     assert nothing.sentences(texts) == (texts.say("reasons.none"), "")
 
 
-def test_a_reason_without_a_text_has_feature_and_value():
+def test_reason_without_a_text_has_feature_and_value():
     table = found().assign(repair="alone", shapley=[np.nan, 0.2, 0.1, 0.0])
     reasons = Reasons.from_table(tell_reasons(table, OWN, [], Names(), None), Names(), read_texts())
     assert reasons.told == ("savings: 0", "shoes: 43")

@@ -1,4 +1,4 @@
-"""Letters: one person, only what changes, in sentences, with what they are not."""
+"""Letters to one recipient: the changes in sentences, with the disclaimers."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ def test_one_example(explainer, table):
         letter.split()
     )
     assert max(map(len, letter.splitlines())) <= 76
-    assert str(found.measures["prediction"].iloc[0])[:5] not in letter  # scores are told only under a name
+    assert str(found.measures["prediction"].iloc[0])[:5] not in letter  # scores are stated only under a name
 
 
-def test_unchanged_values_are_not_told(explainer, table):
+def test_unchanged_values_are_not_stated(explainer, table):
     person = poor(table).iloc[[0]]
     found = explainer.explain(person, sparse=True)
     letter = mcce.report.letter(found, person.index[0])
@@ -88,7 +88,7 @@ def test_unchanged_values_are_not_told(explainer, table):
 
 
 @pytest.mark.slow
-def test_several_are_joined_by_or_and_each_set_of_changes_comes_once(explainer, table):
+def test_several_examples_are_joined_by_or_without_repeated_changes(explainer, table):
     found = explainer.explain(poor(table).iloc[[0]], n_samples=300, n_counterfactuals=150)
     text = " ".join(mcce.report.letter(found, found.factuals.index[0]).split())
     sets = found.changes().groupby("rank")["feature"].agg(frozenset)
@@ -103,7 +103,7 @@ def test_several_are_joined_by_or_and_each_set_of_changes_comes_once(explainer, 
         assert label in text
 
 
-def test_the_prediction_is_told_under_its_own_name(explainer, table):
+def test_prediction_is_stated_under_its_own_name(explainer, table):
     found = explainer.explain(poor(table).iloc[[0]], sparse=True)
     names = replace(found.names, labels={**found.names.labels, "prediction": "points"})
     id = found.factuals.index[0]
@@ -114,7 +114,7 @@ def test_the_prediction_is_told_under_its_own_name(explainer, table):
 
 
 @pytest.mark.slow
-def test_truth_values_and_missing_ones_have_words(table):
+def test_boolean_and_missing_values_have_words(table):
     def careful(rows):
         return np.where(rows["defaulted_last_year"] | rows["savings"].isna(), 0.0, 1.0)
 
@@ -128,7 +128,7 @@ def test_truth_values_and_missing_ones_have_words(table):
     assert "Nothing." in letters  # was held fixed
 
 
-def test_who_has_it_already_and_who_has_no_example(explainer, table):
+def test_accepted_factual_and_factual_without_example(explainer, table):
     rich = table[utility(table) >= 0.5].head(1)
     far = poor(table).sort_values("salary").head(1)
     rules = [mcce.allow("salary", direction="none"), mcce.rule("savings <= was(savings)", name="savings do not grow")]
@@ -157,7 +157,7 @@ def test_contradicting_rules_and_unknown_fixed_values(explainer, table):
     assert "1000 possible cases with the same age were tried" in told
 
 
-def test_rules_of_others_are_not_told(explainer, table):
+def test_rules_of_other_factuals_are_not_stated(explainer, table):
     people = poor(table).head(2)
     one, other = people.index
     found = explainer.explain(people, constraints=[mcce.only({one: ["savings"], other: ["savings", "salary"]})])
@@ -179,7 +179,7 @@ class Tags(HTMLParser):
         self.text += data
 
 
-def test_the_page_says_the_same_and_is_escaped(explainer, table):
+def test_page_has_the_same_text_and_is_escaped(explainer, table):
     found = explainer.explain(poor(table).iloc[[0]], n_samples=200, n_counterfactuals=5)
     id = found.factuals.index[0]
     page = mcce.report.letter(found, id, html=True, intro="Dear <Ann>,", closing=["Yours,", "the bank"])
@@ -194,7 +194,7 @@ def test_the_page_says_the_same_and_is_escaped(explainer, table):
     assert "<h1>Your application</h1>" in mcce.report.letter(found, id, html=True, title="Your application")
 
 
-def test_a_letter_is_about_a_factual(explainer, table):
+def test_letter_for_an_unknown_id_raises(explainer, table):
     found = explainer.explain(poor(table).head(2), sparse=True)
     with pytest.raises(InputError, match="no factual has the id 'nobody'"):
         mcce.report.letter(found, "nobody")
@@ -209,7 +209,7 @@ def test_a_letter_is_about_a_factual(explainer, table):
         ("nb", ("Den viktigste grunnen", "Dine rettigheter")),
     ],
 )
-def test_reasons_come_with_the_rights_to_one_s_view_and_to_a_review(table, language, headings):
+def test_reasons_come_with_the_right_to_comment_and_to_a_review(table, language, headings):
     named = {"reasons": {"salary": {"code": "R1", "text": "Income is too low"}}}
     small = table[["age", "salary"]]
     model = mcce.MCCE(lambda rows: rows["salary"] / 60_000, fixed=["age"], random_state=1, names=named).fit(small)
@@ -228,7 +228,7 @@ def test_reasons_come_with_the_rights_to_one_s_view_and_to_a_review(table, langu
         assert "ask for a review of this decision by a person" in page
 
 
-def test_without_reasons_that_can_be_repaired_a_letter_says_so():
+def test_letter_without_repairable_reasons_states_so():
     reasons = Reasons((), ("savings", "home"))
     text = " ".join(Letter("t", "a", (), _reasons_and_rights(reasons, read_texts())[0], ()).as_text().split())
     assert "none was found whose change" in text
@@ -241,7 +241,7 @@ def test_no_text_of_a_language_has_an_internal_word(language):
 
 
 def test_file_names_of_long_ids_are_short_and_differ():
-    """Norwegian letters have two bytes, Chinese ones three; file systems take 255 bytes."""
+    """Norwegian letters have two bytes, Chinese ones three; file names are limited to 255 bytes."""
     ids = ["æ" * 300, "æ" * 299 + "ø", "漢" * 200, "a" * 101, "a" * 102, "a" * 101 + "\ud800"]
     names = [letter_name(id) for id in ids]
     assert len(set(names)) == len(ids)

@@ -1,4 +1,4 @@
-"""Rules for many in words, as a table and in a picture."""
+"""Group rules as sentences, table and plot."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""Constraints in the words of a letter."""
+"""Constraints in the text of a letter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that a person should read before sending: each reason by hand, with answers that have it and that do not."""
+"""Suspicious answers: each reason by hand, with answers that have it and answers that do not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HER = {
 
 
 def judge(*answers: dict, her=None, along=(), plausibility=None, floor=None, names=None, level="stop") -> pd.DataFrame:
-    """What is found of some answers to her, given as what they change."""
+    """Return the judgement of some answers to one factual, given by their changes."""
     own = {**HER, **(her or {})}
     before = _frame([own] * len(answers))
     after = _frame([{**own, **each} for each in answers])
@@ -80,7 +80,7 @@ OPPOSITE = "opposite to the usual direction"
         ({"debt": 20_000, "loan": 5_000}, "money from nowhere", "debt changes by -10,000, more than loan"),
     ],
 )
-def test_one_reason_to_stop_each(answer, reason, words):
+def test_each_stop_reason(answer, reason, words):
     told = judge(answer)
     assert told["severity"].tolist() == ["stop"]
     assert told["reasons"].tolist() == [reason]
@@ -97,7 +97,7 @@ def test_one_reason_to_stop_each(answer, reason, words):
         ({"grade": 23}, "large step", "grade moves by +22, farther than nine in ten rows lie apart"),
     ],
 )
-def test_notes_are_listed_if_asked_for(answer, reason, words):
+def test_notes_are_listed_on_request(answer, reason, words):
     assert judge(answer).empty
     told = judge(answer, level="all")
     assert told["severity"].tolist() == ["note"]
@@ -105,12 +105,12 @@ def test_notes_are_listed_if_asked_for(answer, reason, words):
     assert told["words"].tolist() == [words]
 
 
-def test_a_code_is_not_a_multiple():
+def test_code_is_not_a_multiple():
     assert judge({"grade": 13}, level="all").empty
     assert judge({"years_employed": 13}, level="all")["words"].str.contains("13.0 times as much").all()
 
 
-def test_unknown_levels_are_refused():
+def test_unknown_severities_raise():
     with pytest.raises(InputError, match=r"there is no level 'al'.*did you mean 'all'"):
         judge({"salary": 91_000}, level="al")
 
@@ -122,7 +122,7 @@ def test_unknown_levels_are_refused():
         ({"years_employed": 5}, {"years_employed": 4}, "years_employed falls"),
     ],
 )
-def test_education_and_durations_do_not_fall(her, answer, words):
+def test_education_and_durations_do_not_decrease(her, answer, words):
     told = judge(answer, her=her)
     assert told["reasons"].tolist() == ["cannot fall"]
     assert told["words"].tolist() == [words]
@@ -137,7 +137,7 @@ def test_education_and_durations_do_not_fall(her, answer, words):
         (1, 101_000, []),
     ],
 )
-def test_from_nothing_to_much(old, new, words):
+def test_change_from_zero_to_a_large_value(old, new, words):
     told = judge({"salary": new}, her={"salary": old})
     assert told["words"].tolist() == words
     assert told["reasons"].tolist() == ["from nothing to much"] * len(words)
@@ -149,7 +149,7 @@ def test_money_is_compared_in_the_same_currency(savings, n):
     assert len(judge({"savings": 22_000}, names=Names(units=units, years=()))) == n
 
 
-def test_a_feature_that_should_be_fixed_is_one_line():
+def test_feature_that_should_be_fixed_is_one_line():
     erased = [{"defaulted": False}] * 3
     told = judge({"salary": 40_000}, *erased, {"defaulted": False, "loan": 25_000}, {"years_employed": 9})
     assert told["reasons"].to_dict() == {
@@ -165,7 +165,7 @@ def test_a_feature_that_should_be_fixed_is_one_line():
     assert (each["severity"] == "stop").all()
 
 
-def test_a_fact_has_no_second_reason():
+def test_fact_has_no_second_reason():
     usual = replace(USUAL, unchangeable={"salary": "a past event"})
     before, after = _frame([HER]), _frame([{**HER, "salary": 20_000}])
     after.index = pd.MultiIndex.from_tuples([(0, 1)], names=["id", "rank"])
@@ -174,11 +174,11 @@ def test_a_fact_has_no_second_reason():
     assert told["reasons"].tolist() == ["past event or fact"]
 
 
-def test_a_negative_code_is_not_a_duration():
+def test_negative_code_is_not_a_duration():
     assert judge({"years_employed": 9}, her={"years_employed": -7}).empty
 
 
-def test_plain_answers_are_not_listed():
+def test_ordinary_answers_are_not_listed():
     told = judge(
         *({"salary": 60_000}, {"loan": 3_000}, {"savings": 5_900}, {"job": "cook"}, {"education": "degree"}, {}),
         *({"debt": 11_000}, {"grade": 2}, {"savings": np.nan}),
@@ -189,7 +189,7 @@ def test_plain_answers_are_not_listed():
     assert told.index.names == ["id", "rank"]
 
 
-def test_several_reasons_stand_in_their_order():
+def test_several_reasons_keep_their_order():
     told = judge({"salary": 200_000, "loan": 21_000, "defaulted": False}, level="all")
     assert told["reasons"].tolist() == [f"past event or fact, {OPPOSITE}, far step, edge of the data, large step"]
     assert "is above 99% of all rows and of those with job nurse" in told["words"].iloc[0]
@@ -211,21 +211,21 @@ def test_below_the_floor():
         ({"salary": 36_000, "loan": 10_000}, ("loan",), True),
     ],
 )
-def test_what_comes_along_is_larger_than_what_is_needed(answer, along, is_listed):
+def test_accompanying_change_exceeds_the_needed_change(answer, along, is_listed):
     told = judge(answer, along=along, level="all")
     assert [*told["reasons"]] == (["comes along"] if is_listed else [])
 
 
-def test_unlike_the_others():
+def test_answer_unlike_the_others():
     usual = [{"salary": 50_000 + 10 * i} for i in range(150)]
     told = judge(*usual, {"education": "degree"}, {"salary": 75_000}, level="all")
     assert told["reasons"].to_dict() == {(150, 1): "unlike the others", (151, 1): "unlike the others"}
     assert told["words"][(150, 1)] == "education changes, as in 1 of 152 answers"
     assert told["words"][(151, 1)].startswith("salary moves farther than in other answers, where 20,")
-    assert judge(*usual[:40], {"education": "degree"}, level="all").empty  # of few answers nothing is told
+    assert judge(*usual[:40], {"education": "degree"}, level="all").empty  # few answers are not compared
 
 
-def test_words_have_labels_units_and_formats():
+def test_texts_use_labels_units_and_formats():
     names = Names(labels={"salary": "pay"}, units={"salary": "EUR"}, formats={"job": {"none": "no job"}})
     told = judge({"salary": 45_000, "job": "none"}, names=names)
     assert told["words"].iloc[0] == "pay 45,000 EUR is above 99% of those with job no job"
@@ -239,5 +239,5 @@ def test_missing_values_have_no_steps():
     assert find_suspicious(Answered(before, after, changed, None, None, None, Names()), USUAL, "all").empty
 
 
-def test_a_duration_may_grow_by_two_years():
+def test_duration_may_grow_by_two_years():
     assert judge({"years_employed": 3}).empty

@@ -1,4 +1,4 @@
-"""R's random stream, against numbers that R drew (tests/fixtures/parity/rng.zip); live against R in tests/r_bridge."""
+"""R's random stream compared with numbers drawn by R (tests/fixtures/parity/rng.zip)."""
 
 import numpy as np
 import pandas as pd
@@ -89,14 +89,14 @@ def test_far_tails_use_the_third_approximation():
     np.testing.assert_allclose(found, stats.norm.ppf(p), rtol=1e-14)
 
 
-def test_a_call_in_parts_is_the_call_at_once():
+def test_call_in_parts_equals_one_call():
     whole, parts = RGenerator(7), RGenerator(7)
     assert np.array_equal(whole.uniform(2000), np.concatenate([parts.uniform(n) for n in (0, 1, 623, 1, 700, 675)]))
     assert np.array_equal(whole.indices(70001, 500), np.concatenate([parts.indices(70001, n) for n in (0, 499, 1)]))
     assert np.array_equal(whole.normal(5), np.concatenate([parts.normal(2), parts.normal(3)]))
 
 
-def test_the_stream_goes_on_from_a_recorded_state():
+def test_stream_continues_from_a_recorded_state():
     r = RGenerator(5)
     r.uniform(1000)
     twin = RGenerator.from_random_seed(r.random_seed)
@@ -105,28 +105,28 @@ def test_the_stream_goes_on_from_a_recorded_state():
     assert np.array_equal(r.normal(700), twin.normal(700))
 
 
-def test_a_draw_without_replacement_from_very_many_repeats_nothing():
+def test_draw_without_replacement_from_a_large_range_has_no_repeats():
     n = 20_000_000
     drawn = RGenerator(1).sample_int(n, 10_000)  # some 2.5 repeats expected
     stream = RGenerator(1).indices(n, 10_100) + 1
     assert np.array_equal(drawn, pd.unique(stream)[:10_000])
 
 
-def test_a_single_number_is_a_range_as_in_r_but_not_a_single_string():
+def test_single_number_is_a_range_as_in_r_but_a_string_is_not():
     assert RGenerator(1).sample([5], 3, replace=True).tolist() == RGenerator(1).sample_int(5, 3, True).tolist()
     assert RGenerator(1).sample(["a"], 3, replace=True).tolist() == ["a", "a", "a"]
     assert RGenerator(1).sample([0.5], 2, replace=True).tolist() == [0.5, 0.5]
     assert RGenerator(1).sample(2.9).tolist() == RGenerator(1).sample(2).tolist()
 
 
-def test_none_is_a_fresh_seed_that_can_be_used_again():
+def test_none_is_a_fresh_reusable_seed():
     one, two = RGenerator(None), RGenerator()
     assert one.seed != two.seed
     assert np.array_equal(RGenerator(one.seed).uniform(5), one.uniform(5))
 
 
 @pytest.mark.parametrize("seed", [2**31, -(2**31), 1.0, True, float("nan"), "1"])
-def test_a_seed_is_a_32_bit_integer(seed):
+def test_seed_is_a_32_bit_integer(seed):
     with pytest.raises(InputError, match=r"seed of R's generator is .*integer from -2147483647 to 2147483647"):
         RGenerator(seed)
 

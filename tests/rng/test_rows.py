@@ -1,4 +1,4 @@
-"""The random streams, against Random123's known answers and a big-integer Philox; a row's numbers are its own."""
+"""The random streams compared with the known answers of Random123 and a big-integer Philox."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def philox_by_big_integers(key, c0, c1):
 
 
 @pytest.mark.parametrize(("counter", "key", "answer"), KNOWN_ANSWERS)
-def test_philox_gives_the_known_answers_of_random123(counter, key, answer):
+def test_philox_matches_the_known_answers_of_random123(counter, key, answer):
     drawn = philox(np.uint64(key), np.uint64(counter[0]), np.uint64(counter[1]))
     assert tuple(map(int, drawn)) == answer
     assert philox_by_big_integers(key, *counter) == answer
@@ -82,7 +82,7 @@ def test_integer_and_uniform_are_scaled_words():
     assert streams(n).integer(highs).tolist() == [w * int(h) >> 64 for w, h in zip(words, highs)]
 
 
-def test_normal_is_the_quantile_of_the_cell_s_middle():
+def test_normal_is_the_quantile_of_the_cell_midpoint():
     n = 500
     cells = streams(n).words() >> np.uint64(12)
     np.testing.assert_allclose(streams(n).normal(), stats.norm.ppf((cells + 0.5) / 2**52), rtol=1e-12)
@@ -116,7 +116,7 @@ def draw_all_ways(source):
     )
 
 
-def test_a_row_gets_the_same_numbers_in_any_order_block_or_subset():
+def test_numbers_of_a_row_are_equal_in_any_order_block_or_subset():
     whole = draw_all_ways(streams(1000))
     order = np.random.default_rng(1).permutation(1000)
     assert np.array_equal(draw_all_ways(streams(1000).take(order)), whole[order])
@@ -128,7 +128,7 @@ def test_a_row_gets_the_same_numbers_in_any_order_block_or_subset():
     assert np.array_equal(np.concatenate(blocks), whole)
 
 
-def test_equal_rows_share_their_numbers_and_draws_tell_them_apart():
+def test_equal_rows_share_numbers_and_draws_distinguish_them():
     rows = hash_rows(np.array([[1.0, 2.0], [1.0, 2.0], [2.0, 1.0]]))
     drawn = RowStreams(1, rows, np.zeros(3, dtype=np.uint64)).words()
     assert drawn[0] == drawn[1] != drawn[2]
@@ -136,7 +136,7 @@ def test_equal_rows_share_their_numbers_and_draws_tell_them_apart():
     assert np.unique(drawn).size == 3
 
 
-def test_take_goes_on_from_the_same_call_and_leaves_the_parent_alone():
+def test_take_continues_the_call_and_keeps_the_parent():
     source, twin = streams(100), streams(100)
     source.uniform()
     twin.uniform()
@@ -147,7 +147,7 @@ def test_take_goes_on_from_the_same_call_and_leaves_the_parent_alone():
     assert np.array_equal(source.uniform(), second)
 
 
-def test_a_child_does_not_depend_on_the_calls_made_on_its_parent():
+def test_child_does_not_depend_on_calls_on_its_parent():
     source = streams(50)
     before = source.child("age", 3).uniform()
     source.uniform()
@@ -155,7 +155,7 @@ def test_a_child_does_not_depend_on_the_calls_made_on_its_parent():
     assert not np.array_equal(source.child("age", 4).uniform(), before)
 
 
-def test_the_first_n_rows_are_the_same_for_any_n():
+def test_first_n_rows_are_the_same_for_any_n():
     assert np.array_equal(streams(10).uniform(), streams(1000).uniform()[:10])
 
 
@@ -190,7 +190,7 @@ def test_seeds():
     assert resolve_seed(None) != resolve_seed(None)
 
 
-def test_a_double_holds_a_fresh_seed_exactly():
+def test_double_holds_a_fresh_seed_exactly():
     assert all(0 <= resolve_seed(None) < 2**53 for _ in range(100))
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [3.0, 1.0, 2.0]})
     for generator in (mcce.ChainModel(), mcce.generators.AdversarialForest()):
@@ -199,7 +199,7 @@ def test_a_double_holds_a_fresh_seed_exactly():
 
 
 @pytest.mark.parametrize("seed", [1.0, "1", True, np.random.default_rng(1)], ids=["float", "str", "bool", "generator"])
-def test_a_seed_is_an_integer(seed):
+def test_seed_is_an_integer(seed):
     with pytest.raises(InputError, match=r"random_state is .*a seed is an integer"):
         resolve_seed(seed)
 

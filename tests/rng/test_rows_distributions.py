@@ -1,4 +1,4 @@
-"""The random streams, against statistical tests.
+"""The random streams under statistical tests.
 
 Every test runs at a fixed seed and rejects at level ALPHA; there are about fifty of them.
 """
@@ -57,7 +57,7 @@ def test_integers_are_equally_frequent(high):
     assert stats.chisquare(counts).pvalue > ALPHA
 
 
-def test_integers_respect_each_row_s_bound():
+def test_integers_respect_the_bound_of_each_row():
     highs = np.resize([1, 2, 5, 11], N)
     drawn = streams(seed=5).integer(highs)
     for high in (1, 2, 5, 11):
@@ -80,7 +80,7 @@ def test_categories_have_their_probabilities(weights, per_row):
         assert stats.chisquare(counts[possible], expected).pvalue > ALPHA
 
 
-def test_categories_are_the_same_whether_probabilities_are_shared_or_repeated():
+def test_shared_and_repeated_probabilities_give_the_same_categories():
     weights = np.random.default_rng(1).random(9)
     shared = streams(1000).categorical(weights)
     assert np.array_equal(shared, streams(1000).categorical(np.tile(weights, (1000, 1))))
@@ -92,7 +92,7 @@ def test_each_row_has_its_own_probabilities():
 
 
 @pytest.mark.slow
-def test_a_million_words_hold_no_duplicate_and_balanced_bits():
+def test_million_words_have_no_duplicate_and_balanced_bits():
     n = 1_000_000
     words = streams(n, seed=7).words()
     assert np.unique(words).size == n  # a repeat has probability 3e-8
@@ -101,7 +101,7 @@ def test_a_million_words_hold_no_duplicate_and_balanced_bits():
         assert stats.binomtest(ones, n).pvalue > ALPHA / 64
 
 
-def test_low_bits_of_words_are_uniform_too():
+def test_low_bits_of_words_are_uniform():
     words = streams(seed=8).words()
     for shift in (0, 8, 24, 40, 56):
         low = (words >> np.uint64(shift) & np.uint64(0xFF)).astype(np.int64)
@@ -109,7 +109,7 @@ def test_low_bits_of_words_are_uniform_too():
 
 
 @pytest.mark.parametrize("word", [0, MASK])
-def test_the_extreme_words_stay_inside_every_range(word):
+def test_extreme_words_stay_inside_every_range(word):
     class Extreme(RowStreams):
         def words(self):
             return np.array([word], dtype=np.uint64)
@@ -178,7 +178,7 @@ def test_calls_on_the_same_streams_are_independent():
 
 @pytest.mark.slow
 def test_one_row_over_many_calls_is_uniform_and_uncorrelated():
-    """A row is drawn from once for each feature: the sequence over keys must be random as well."""
+    """A row is drawn from once per feature: the sequence over keys must be random as well."""
     source = streams(3, seed=11)
     drawn = np.array([source.uniform() for _ in range(20_000)])
     for j in range(3):

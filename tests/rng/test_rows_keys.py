@@ -1,4 +1,4 @@
-"""Keys and hashes: stable, different for different rows, equal for equal ones."""
+"""Keys and hashes: stable, different for different rows, equal for equal rows."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def test_equal_rows_have_equal_hashes():
 
 
 @pytest.mark.slow
-def test_a_million_different_rows_have_different_hashes():
+def test_million_different_rows_have_different_hashes():
     first, second = np.meshgrid(np.arange(1000.0), np.arange(1000.0))
     matrix = np.column_stack([first.ravel(), second.ravel()])
     assert np.unique(hash_rows(matrix)).size == 1_000_000
 
 
-def test_rows_of_no_columns_are_all_alike():
+def test_rows_without_columns_are_equal():
     assert np.unique(hash_rows(np.empty((5, 0)))).size == 1

@@ -72,13 +72,13 @@ def test_rejection_draws_from_the_restricted_distribution():
         assert stats.kstest(part, stats.uniform(start, 0.2).cdf).pvalue > 1e-4
 
 
-def test_rejection_gives_up_row_by_row():
+def test_rejection_stops_row_by_row():
     sampler = Uniform().fit(empty(3), None)
     drawn = sampler.sample(empty(3), RowStreams.from_seed(0, 3), Within(low=np.array([0.0, 2.0, 0.5])))
     assert np.isnan(drawn).tolist() == [False, True, False]
 
 
-def test_rejection_does_not_depend_on_the_rows_beside():
+def test_rejection_does_not_depend_on_other_rows():
     n = 500
     sampler = Uniform().fit(empty(n), None)
     within = Within(low=np.random.default_rng(0).uniform(0, 0.9, n))
@@ -101,7 +101,7 @@ def test_parameters_clone_and_repr():
     assert MarginalSampler().get_params() == {"min_donors": 1}
 
 
-def test_what_is_not_implemented_is_refused():
+def test_unimplemented_methods_raise():
     sampler = Uniform(width=3.0)
     with pytest.raises(SamplerError, match=r"Uniform\(width=3.0\) does not implement supports\(\)"):
         sampler.supports(empty(1), np.zeros(1))
@@ -111,7 +111,7 @@ def test_what_is_not_implemented_is_refused():
         sampler.sample(empty(1), RowStreams.from_seed(0, 1))
 
 
-def test_an_undeclared_kind_is_refused():
+def test_undeclared_kind_raises():
     feature = Schema.from_data(pd.DataFrame({"job": ["cook", "clerk"]})).features[0]
     with pytest.raises(
         SamplerError,
@@ -120,7 +120,7 @@ def test_an_undeclared_kind_is_refused():
         Uniform().check_target(feature)
 
 
-def test_the_default_state_is_what_ends_in_an_underscore():
+def test_default_state_holds_attributes_ending_in_underscore():
     sampler = Uniform(width=2.0).fit(empty(1), None)
     sampler.table_ = np.arange(3)
     sampler._scratch_ = object()
@@ -131,7 +131,7 @@ def test_the_default_state_is_what_ends_in_an_underscore():
     assert restored.table_ is sampler.table_
 
 
-def test_the_default_state_refuses_objects():
+def test_default_state_rejects_objects():
     sampler = Uniform().fit(empty(1), None)
     sampler.model_ = {"a": object()}
     with pytest.raises(
@@ -140,7 +140,7 @@ def test_the_default_state_refuses_objects():
         get_state(sampler)
 
 
-def test_a_sampler_needs_its_two_methods():
+def test_sampler_requires_its_two_methods():
     class NoSample(ConditionalSampler):
         def fit(self, given, target):
             return self
@@ -150,7 +150,7 @@ def test_a_sampler_needs_its_two_methods():
 
 
 @pytest.mark.parametrize("value", [0, 2.0, "3", None, True])
-def test_check_count_says_parameter_value_and_bound(value):
+def test_check_count_names_parameter_value_and_bound(value):
     with pytest.raises(InputError, match=rf"min_leaf of CartSampler is {value!r}; .* of at least 1"):
         check_count(value, "min_leaf", CartSampler(), 1)
     check_count(np.int64(1), "min_leaf", CartSampler(), 1)

@@ -18,7 +18,7 @@ NUMBERS = st.lists(st.integers(-40, 40).map(lambda k: k / 4), max_size=9)
 
 
 def by_hand(pool, value):
-    """Return whether a number is as close to one of the pool as half of the neighbours are to each other."""
+    """Return whether a number is as close to the pool as half of the neighbours are to each other."""
     pool = sorted(pool)
     gaps = sorted(b - a for a, b in itertools.pairwise(pool))
     spacing = gaps[(len(gaps) - 1) // 2] if len(pool) > 2 else 0.0
@@ -32,7 +32,7 @@ def test_numbers_and_levels(pool, values, is_number):
     assert found.tolist() == [*expected, False]
 
 
-def test_the_spacing_is_that_of_the_rows():
+def test_spacing_is_that_of_the_rows():
     assert local_spacing(np.array([0.0, 1.0, 3.0, 6.0])) == 2.0
     assert local_spacing(np.array([0.0, 1.0, 3.0])) == 1.0  # the lower one of two
     assert local_spacing(np.array([0.0, 15_000.0])) == 0.0
@@ -65,8 +65,8 @@ SAMPLERS = [
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
-def test_all_samplers_of_training_values_mean_the_same(sampler):
-    """A capital gain: nothing below 90, then a few thousand; the given says nothing, so all draw from all rows."""
+def test_samplers_of_training_values_agree_on_support(sampler):
+    """A capital gain: nothing below 90, then a few thousand; the given is uninformative, so all rows are donors."""
     rng = np.random.default_rng(1)
     gain = np.where(rng.random(400) < 0.5, rng.uniform(0.0, 90.0, 400), rng.uniform(15_000.0, 15_090.0, 400))
     frame = pd.DataFrame({"x": np.zeros(400), "y": gain})
@@ -79,8 +79,8 @@ def test_all_samplers_of_training_values_mean_the_same(sampler):
 
 
 @pytest.mark.slow
-def test_residuals_mean_the_same():
-    """Residuals come from fits without their rows: what is drawn are not training values, but as many as there are."""
+def test_residual_samplers_agree_on_support():
+    """Residuals come from fits without their rows: draws are not training values, but as many distinct ones."""
     rng = np.random.default_rng(1)
     gain = np.where(rng.random(400) < 0.5, rng.uniform(0.0, 90.0, 400), rng.uniform(15_000.0, 15_090.0, 400))
     frame = pd.DataFrame({"x": np.zeros(400), "y": gain})
@@ -98,5 +98,5 @@ def test_residuals_mean_the_same():
     assert fitted.supports(table.first(1), np.clip(pool, gain.min(), gain.max())).all()
 
 
-def test_the_reach_of_a_normal_is_where_what_is_farther_out_is_impossible():
+def test_reach_of_a_normal_ends_where_values_are_impossible():
     assert -ndtri(IMPOSSIBLE) == REACH

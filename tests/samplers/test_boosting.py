@@ -1,4 +1,4 @@
-"""Gradient boosting: the contract; trees as arrays, cross-fitting, quantiles on training values, missing targets."""
+"""Gradient boosting: conformance; trees as arrays, cross-fitting, quantiles, missing targets."""
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ def design(n=300, seed=0):
 
 
 @pytest.mark.parametrize("n_classes", [0, 2, 4])
-def test_arrays_predict_as_scikit_learn_does(n_classes):
+def test_arrays_predict_like_scikit_learn(n_classes):
     x, y = design()
     new = design(seed=1)[0]
     if n_classes:
@@ -58,7 +58,7 @@ def test_arrays_predict_as_scikit_learn_does(n_classes):
         np.testing.assert_array_equal(read_trees(estimator, x).outputs(new)[:, 0], estimator.predict(new))
 
 
-def test_trees_that_are_read_wrongly_are_refused():
+def test_invalid_tree_arrays_raise():
     x, y = design()
     estimator = HistGradientBoostingRegressor(max_iter=3, random_state=0).fit(x, y)
     estimator._baseline_prediction = estimator._baseline_prediction + 1.0
@@ -68,8 +68,8 @@ def test_trees_that_are_read_wrongly_are_refused():
 
 
 @pytest.mark.slow
-def test_trees_stop_where_other_rows_are_predicted_worse():
-    """Noise has no trees, or hardly any; a step that is there has them."""
+def test_trees_stop_if_held_out_error_increases():
+    """Noise gives hardly any trees; a real step gives trees."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(600, 4))
     growing = Growing({"learning_rate": 0.3, "max_leaf_nodes": 4, "min_samples_leaf": 5}, 15, seed=1)
@@ -83,7 +83,7 @@ def test_trees_stop_where_other_rows_are_predicted_worse():
 
 
 @pytest.mark.slow
-def test_numbers_drawn_are_training_values_and_prices_stay_multiples():
+def test_drawn_numbers_are_training_values_and_prices_stay_multiples():
     rng = np.random.default_rng(0)
     x = rng.normal(size=800)
     y = 500.0 * np.rint(20.0 + 8.0 * x + 4.0 * rng.normal(size=800))
@@ -103,7 +103,7 @@ def test_numbers_drawn_are_training_values_and_prices_stay_multiples():
 
 
 @pytest.mark.parametrize("n_values", [3, *nightly(40, 0, -1)])
-def test_restricted_draws_are_truncated_ones(n_values):
+def test_restricted_draws_are_truncated(n_values):
     """By classes, by cells of few values, by cells of many, by a class for zero and cells for the rest."""
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=(2, 500))
@@ -144,7 +144,7 @@ def test_few_numbers_are_classes_and_their_probabilities_sum_to_one():
 
 
 @pytest.mark.slow
-def test_a_number_that_many_share_is_a_class_beside_the_quantiles():
+def test_frequent_number_is_a_class_beside_the_quantiles():
     """Zero with a probability that depends on the given, else lognormal: known mass, known density beside it."""
     rng = np.random.default_rng(5)
     x = rng.normal(size=3000)
@@ -205,7 +205,7 @@ def test_small_and_constant_targets(values):
 
 
 @pytest.mark.slow
-def test_the_chain_seeds_the_folds():
+def test_chain_seed_determines_the_folds():
     frame = pd.DataFrame(design(200)[0][:, [0]], columns=["x"]).fillna(0.0).assign(y=design(200)[1])
 
     def drawn(seed, n_jobs=1):
@@ -228,14 +228,14 @@ def test_the_chain_seeds_the_folds():
         ({"random_state": 0.5}, "random_state is 0.5"),
     ],
 )
-def test_bad_parameters(options, message):
+def test_invalid_parameters_raise(options, message):
     x, y = design(50)
     with pytest.raises(InputError, match=message):
         mcce.BoostingSampler(**options).fit(*encode(pd.DataFrame({"x": x[:, 2], "y": y})))
 
 
 @pytest.mark.parametrize("n_known", [1, *nightly(0, 2)])
-def test_a_given_that_is_missing_throughout_or_nearly(n_known):
+def test_given_missing_always_or_nearly_always(n_known):
     rng = np.random.default_rng(0)
     n = 60
     X = pd.DataFrame({"given": np.where(np.arange(n) < n_known, 3.0, np.nan), "x": rng.normal(size=n)})
@@ -252,14 +252,14 @@ def test_a_given_that_is_missing_throughout_or_nearly(n_known):
 
 
 @pytest.mark.slow
-def test_levels_of_one_row_each_are_classes_without_a_word():
+def test_levels_of_one_row_each_are_classes_without_a_warning():
     X = pd.DataFrame({"x": np.arange(30.0), "name": [f"n{i}" for i in range(25)] + ["n0"] * 5})
     chain = mcce.ChainModel(sampler={"name": "boosting", "*": "marginal"}, random_state=1).fit(X)
     assert set(chain.sample(20)["name"]) <= set(X["name"])
 
 
 @pytest.mark.slow
-def test_weights_with_a_zero_where_no_value_lies_beyond_the_outer_quantiles():
+def test_zero_weight_with_no_value_beyond_the_outer_quantiles():
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0, 5.0], "b": [2.0, 5.0, 1.0, 9.0, 7.0]})
     chain = mcce.ChainModel(sampler="boosting", random_state=1, n_jobs=1).fit(X, sample_weight=[1, 0, 3, 3, 2])
     drawn = chain.sample(200)

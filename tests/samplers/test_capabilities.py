@@ -1,4 +1,4 @@
-"""The table of conditionals in the documentation agrees with what the samplers declare and do.
+"""The table of conditionals in the documentation matches what the samplers declare and do.
 
 Expected entries are read from the classes' attributes and parameters, and each declaration is tried out: a target of
 each kind, with and without missing values, its density, a restricted draw.
@@ -78,7 +78,7 @@ def frame_with(kind, gaps=False, numbers="any"):
 
 
 def numbers_of(name):
-    """Return which numbers a sampler models; the rest of a two-part model is positive."""
+    """Return which numbers a sampler models; the second part of a two-part model is positive."""
     return "positive" if name == "twopart" else getattr(OURS.get(name), "numbers", "any")
 
 
@@ -95,7 +95,7 @@ def fitted(name, kind):
     return chain.samplers_["y"], table.first(1), table.column(1)
 
 
-def test_the_table_has_every_sampler():
+def test_table_has_every_sampler():
     assert set(TABLE) - {'dialect="rpart"'} == {*OURS, *ABSENT, ESTIMATOR}
 
 
@@ -174,7 +174,7 @@ def test_parameters(name):
     assert TABLE[name]["proper, smoothing"] == said
 
 
-def test_what_parametric_chooses_from():
+def test_choices_of_parametric():
     two = frame_with("numeric").assign(
         y=lambda rows: pd.Categorical.from_codes(np.digitize(rows["y"], [0]), ["no", "yes"])
     )

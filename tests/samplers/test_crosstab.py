@@ -1,4 +1,4 @@
-"""`catall` and `nested`: the joint distribution of a chain against the table itself, by brute force."""
+"""`catall` and `nested`: the joint distribution of a chain compared with the table by brute force."""
 
 import itertools
 
@@ -28,12 +28,12 @@ def three_way(n=60):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["catall", "nested"])
-def test_the_contract(name):
+def test_conformance(name):
     check_sampler(name)
 
 
 @pytest.mark.parametrize("prior", [0.5, 2.0])
-def test_a_chain_has_the_posterior_mean_of_the_whole_table(prior):
+def test_chain_has_the_posterior_mean_of_the_whole_table(prior):
     """The joint distribution is (n + prior / cells) / (N + prior), as of synthpop's catall, in any visit sequence."""
     X = three_way()
     counts = X.value_counts()
@@ -44,7 +44,7 @@ def test_a_chain_has_the_posterior_mean_of_the_whole_table(prior):
         np.testing.assert_allclose(np.exp(chain.log_density(cells)), expected, rtol=1e-12)
 
 
-def test_weights_are_copies_and_missing_values_a_level():
+def test_weights_equal_repeated_rows_and_missing_is_a_level():
     X = three_way().assign(m=lambda x: x["a"].where(np.arange(60) % 7 > 0))
     given, target = encode(X, "m")
     counts = np.arange(60) % 3 + 1.0
@@ -58,7 +58,7 @@ def test_weights_are_copies_and_missing_values_a_level():
     assert (missing > 0.0).all()
 
 
-def test_numbers_count_by_quantile_group():
+def test_numbers_are_counted_by_quantile_group():
     x = np.arange(100.0)
     given, target = encode(pd.DataFrame({"x": x, "y": np.where(x < 40, "low", "high")}))
     fitted = mcce.CatallSampler(prior=0.0, n_groups=5).fit(given, target)
@@ -100,7 +100,7 @@ def test_nested_finds_the_finest_coarse_column_and_keeps_its_shares():
     np.testing.assert_array_equal(again.probabilities(given), fitted.probabilities(given))
 
 
-def test_restricted_draws_are_renormalised_and_impossible_ones_rejected():
+def test_restricted_draws_are_renormalised_and_infeasible_ones_rejected():
     given, target = encode(towns(), "town")
     fitted = mcce.NestedSampler(within="region").fit(given, target)
     levels = np.tile(np.arange(8) % 2 == 0, (3000, 1))
@@ -113,7 +113,7 @@ def test_restricted_draws_are_renormalised_and_impossible_ones_rejected():
     np.testing.assert_allclose(np.exp(found.log_mass), share)
 
 
-def test_a_coarse_level_without_rows_has_the_shares_of_all():
+def test_coarse_level_without_rows_has_the_overall_shares():
     given, target = encode(towns(), "town")
     keep = np.flatnonzero(given.matrix[:, 2] != 3)
     fitted = mcce.NestedSampler(within="region").fit(given.take(keep), target.take(keep))
@@ -122,7 +122,7 @@ def test_a_coarse_level_without_rows_has_the_shares_of_all():
     np.testing.assert_allclose(fitted.probabilities(row)[0, :-1], shares)
 
 
-def test_refusals_name_the_fix():
+def test_errors_name_the_fix():
     given, target = encode(towns(), "town")
     with pytest.raises(SamplerError, match=r"needs 'regin' among its givens, with levels; did you mean 'region'"):
         mcce.NestedSampler(within="regin").fit(given, target)

@@ -1,4 +1,4 @@
-"""Densities of one column by different samplers: one base measure, mass 1, finite in the range, near the truth."""
+"""Densities of one column by different samplers: one base measure, mass 1, finite, near the truth."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def fit(name, frame):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["zeros", *nightly("continuous", "counts", "heaped")])
-def test_all_samplers_count_the_same_numbers(kind):
-    """Else a mean of log densities says more of the measure than of the model."""
+def test_all_samplers_use_the_same_base_measure(kind):
+    """Otherwise a mean of log densities depends on the base measure more than on the model."""
     frame = columns(kind, N, 1)
     quick = {"boosting": mcce.BoostingSampler(n_quantiles=3, max_trees=5)}
     fitted = {name: fit(quick.get(name, name), frame).samplers_["y"] for name in SAMPLERS}
@@ -82,7 +82,7 @@ def test_mass_is_one(kind, name):
 @pytest.mark.parametrize("x", [-1.5, 0.4, 1.5])
 @pytest.mark.parametrize("kind", ["zeros", "top"])
 def test_mass_of_normrank_is_one_beside_point_masses(kind, x):
-    """Where the other numbers stand among those with point mass was read from a smoothed margin: 0.994 in all."""
+    """The position of other numbers among point masses was once read from a smoothed margin: 0.994 in total."""
     frame = columns("zeros", 300, 2)
     if kind == "top":  # a tenth at a top code, a third at zero
         frame["y"] = frame["y"].clip(upper=np.quantile(frame["y"], 0.9))
@@ -108,8 +108,8 @@ def test_every_number_in_the_range_has_a_finite_density(name):
 
 
 @pytest.mark.slow
-def test_held_out_loans_are_not_impossible():
-    """Before, normrank and pmm had -inf for the salaries of half of them or more."""
+def test_held_out_loans_have_positive_density():
+    """Previously normrank and pmm had -inf for the salaries of at least half of them."""
     X = mcce.datasets.load_loans().X
     train, new = X.iloc[:1500], X.iloc[1500:]
     inside = new[(new["salary"] >= train["salary"].min()) & (new["salary"] <= train["salary"].max())]
@@ -132,7 +132,7 @@ def test_scores_of_new_rows_compare_the_samplers():
         assert score["marginal"] + 0.2 < score[name] < truth + 0.02, name
 
 
-def test_cart_is_no_safe_choice_of_a_density():
+def test_density_of_cart_is_not_always_best():
     """Columns that have nothing to do with each other: the marginal is the truth, small leaves are noise."""
     rng = np.random.default_rng(8)
     X = pd.DataFrame(rng.normal(size=(700, 6)), columns=list("abcdef"))
@@ -144,8 +144,8 @@ def test_cart_is_no_safe_choice_of_a_density():
     assert score["ctree"] == pytest.approx(score["marginal"], abs=0.1)
 
 
-def test_with_many_zeros_the_normal_model_is_found_out():
-    """Its density says nothing of the zeros, which are a third of the rows; before, it was not even comparable."""
+def test_normal_model_is_detected_with_many_zeros():
+    """Its density ignores the zeros, a third of the rows; previously it was not comparable."""
     frame, new = columns("zeros", N, 6), columns("zeros", 2000, 7)
     score = {name: fit(name, frame).log_density(new).mean() for name in ("cart", "norm", "normrank", "copula")}
     assert score["norm"] < min(score["cart"], score["normrank"], score["copula"]) - 1

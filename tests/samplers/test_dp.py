@@ -1,4 +1,4 @@
-"""The private sampler: the contract with public statements, shares by hand, what it refuses, and its budget."""
+"""The private sampler: conformance, shares by hand calculation, errors, and the privacy budget."""
 
 from fractions import Fraction
 
@@ -61,7 +61,7 @@ def problem(n=400, seed=0):
 STATED = {"bounds": {"age": (18, 80)}, "levels": {"sex": ["f", "m"], "job": ["clerk", "pilot"]}}
 
 
-def test_without_noise_shares_are_those_of_the_leaves():
+def test_shares_without_noise_match_the_leaves():
     frame, given, target = problem()
     sampler = DPSampler(epsilon=EXACT, **STATED, first=["sex"], max_depth=1, testing_seed=1).fit(given, target)
     share = frame.groupby("sex", observed=True)["job"].apply(lambda jobs: (jobs == "pilot").mean())
@@ -69,7 +69,7 @@ def test_without_noise_shares_are_those_of_the_leaves():
     assert found == pytest.approx(share[frame["sex"]].to_numpy())
 
 
-def test_shares_are_drawn_towards_those_above():
+def test_shares_are_shrunk_towards_the_parent_node():
     """By hand: two leaves, two bins, noise of variance 4."""
     counts = np.array([[30, 10], [-3, 8]])
     root = np.array([27.0, 18.0])
@@ -91,11 +91,11 @@ def test_shares_are_drawn_towards_those_above():
         ([9.0, -8.0, -0.5], [0.5, 0, 0]),
     ],
 )
-def test_counts_become_not_negative_with_the_same_sum(counts, wanted):
+def test_counts_become_nonnegative_with_the_same_sum(counts, wanted):
     assert _not_negative(np.array(counts)).tolist() == pytest.approx(wanted)
 
 
-def test_the_noise_is_fresh_and_the_draws_are_not():
+def test_noise_is_fresh_and_draws_are_seeded():
     _, given, target = problem()
     sampler = DPSampler(epsilon=0.1, **STATED)
     one, two = (sampler.clone().fit(given, target) for _ in range(2))
@@ -105,7 +105,7 @@ def test_the_noise_is_fresh_and_the_draws_are_not():
     assert (drawn[0] == drawn[1]).all()
 
 
-def test_a_testing_seed_fixes_the_noise_and_says_so():
+def test_testing_seed_fixes_the_noise_and_is_reported():
     _, given, target = problem()
     one, two = (DPSampler(epsilon=0.1, **STATED, testing_seed=3).fit(given, target) for _ in range(2))
     assert (one.counts_ == two.counts_).all()
@@ -126,7 +126,7 @@ def test_trees_share_the_budget():
     assert gaussian.account_.epsilon_spent == pytest.approx(0.3, rel=1e-5)
 
 
-def test_the_structure_does_not_look_at_the_data():
+def test_structure_does_not_depend_on_the_data():
     frame, given, target = problem()
     other = frame.assign(age=frame["age"] // 2 + 10, job="clerk", sex=pd.Categorical(["f"] * 400, ["f", "m"]))
     other.loc[0, "job"] = "pilot"
@@ -149,8 +149,8 @@ def scores_of(goes, place):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_the_score_of_a_split_by_hand_and_what_one_row_changes(seed):
-    """The score is that of the table of sides and bins; no row that may be added changes it by more than 2."""
+def test_split_score_matches_hand_calculation_and_sensitivity(seed):
+    """The score is that of the table of sides and bins; no added row changes it by more than 2."""
     n = [0, 1, 2, 3, 5, 60][seed % 6]
     goes, place = table_of_scores(n, seed)
     found = scores_of(goes, place)
@@ -166,7 +166,7 @@ def test_the_score_of_a_split_by_hand_and_what_one_row_changes(seed):
 
 
 def test_one_row_changes_the_table_of_a_split_by_a_product():
-    """The identity behind the sensitivity, and tables at which one row changes the score by all of it."""
+    """The identity behind the sensitivity, and tables at which one row changes the score by the maximum."""
     rng = np.random.default_rng(0)
     for counts in rng.integers(0, 9, (50, 2, 4)):
         n = counts.sum()
@@ -181,8 +181,8 @@ def test_one_row_changes_the_table_of_a_split_by_a_product():
         assert abs(scores[1] - scores[0]) == SENSITIVITY
 
 
-def test_a_chosen_split_tells_the_target_apart():
-    """Of nine givens one matters; random splits of depth 1 would find it once in nine."""
+def test_chosen_split_separates_the_target():
+    """One of nine givens matters; random splits of depth 1 would find it once in nine."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({f"x{k}": rng.integers(0, 10, 2000) for k in range(9)})
     frame["y"] = np.where(frame["x4"] > 4, "high", "low")
@@ -214,7 +214,7 @@ def test_choosing_and_counting_share_the_budget():
 
 
 def test_missing_values_go_where_they_are_counted():
-    """The rows that a chosen split sends to a side are those that its leaf counts."""
+    """The rows sent to a side by a chosen split are those counted by its leaf."""
     frame, _, _ = problem(500)
     frame["age"] = frame["age"].astype("Int64").mask(np.arange(500) % 7 == 0)
     given, target = encode(frame, "job")
@@ -223,7 +223,7 @@ def test_missing_values_go_where_they_are_counted():
     assert sampler.counts_[0].sum(axis=1).tolist() == np.bincount(leaves, minlength=16).tolist()
 
 
-def test_values_outside_count_as_the_bounds_and_others_not_at_all():
+def test_outside_values_count_as_bounds_and_missing_values_are_ignored():
     frame = pd.DataFrame({"y": [-5.0, 0.5, 99.0, np.nan]})
     empty, target = encode(frame)
     sampler = DPSampler(epsilon=EXACT, bounds={"y": (0, 1, 2, 3)}, max_depth=0, testing_seed=1).fit(empty, target)
@@ -232,7 +232,7 @@ def test_values_outside_count_as_the_bounds_and_others_not_at_all():
     assert with_missing.fit(empty, target).counts_.tolist() == [[[3, 1]]]
 
 
-def test_whole_numbers_have_whole_bins():
+def test_integers_have_integer_bins():
     empty, target = encode(pd.DataFrame({"y": [0, 1, 5, 9]}))
     few = DPSampler(epsilon=EXACT, bounds={"y": (0, 9)}, max_depth=0, testing_seed=1).fit(empty, target)
     assert few.bins_.edges.tolist() == [k - 0.5 for k in range(11)]
@@ -252,7 +252,7 @@ def test_restricted_draws_have_their_probability():
     assert found.log_mass == pytest.approx(sampler.log_density(given, np.zeros(n)))
 
 
-def test_no_floats_are_drawn_with_the_noise():
+def test_noise_is_not_drawn_from_floats():
     _, given, target = problem()
     assert DPSampler(epsilon=1e-12, **STATED).fit(given, target).counts_.dtype == np.int64
 
@@ -291,13 +291,13 @@ def test_no_floats_are_drawn_with_the_noise():
         ({"n_rows": -1}, InputError, "n_rows of DPSampler is -1"),
     ],
 )
-def test_what_is_refused(options, error, said):
+def test_invalid_arguments_raise(options, error, said):
     _, given, target = problem(50)
     with pytest.raises(error, match=said):
         DPSampler(**{**STATED, **options}).fit(given, target)
 
 
-def test_weights_are_refused():
+def test_weights_raise():
     _, given, target = problem(50)
     with pytest.raises(SamplerError, match="does not take sample_weight"):
         DPSampler(**STATED).fit(given, Column(target.feature, target.values, np.full(50, 2.0)))
@@ -312,11 +312,11 @@ def test_public_statements_are_required():
 @pytest.mark.parametrize(
     ("values", "bounds"),
     [
-        (2**52 + np.arange(8), (2**52 + 1, 2**52 + 7)),  # half a number more or less cannot be told
+        (2**52 + np.arange(8), (2**52 + 1, 2**52 + 7)),  # half a unit cannot be distinguished
         (1e16 + 2.0 * np.arange(3), (1e16, 1e16 + 4)),
     ],
 )
-def test_bins_that_numbers_do_not_tell_apart_are_one(tmp_path, values, bounds):
+def test_indistinguishable_bins_are_merged(tmp_path, values, bounds):
     X = pd.DataFrame({"x": np.tile(values, 20), "y": np.linspace(0, 20, 20 * values.size)})
     private = mcce.Privacy(epsilon=EXACT, bounds={"x": bounds, "y": (0, 20)}, n_bins=16)
     explainer = mcce.MCCE(lambda rows: rows["y"] > 8, sampler=private).fit(X)

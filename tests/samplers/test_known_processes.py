@@ -1,4 +1,4 @@
-"""Samplers criticised on known processes: their own model, a skewed one, one with atoms; those of levels on levels.
+"""Samplers tested on known processes: their own model, a skewed one, one with atoms, and levels.
 
 New rows of a process are ranked among 19 draws given the same row, ties at random: the ranks of a right conditional are
 uniform (randomised PIT). `miscalibration` is the largest distance of their distribution function from the uniform one,
@@ -47,13 +47,13 @@ def counted(rng, n):
 
 
 def unrelated(rng, n):
-    """Return a skewed target that has nothing to do with what is given."""
+    """Return a skewed target that is independent of the givens."""
     x, g = givens(rng, n)
     return x, g, rng.exponential(size=n)
 
 
 def positions(sampler, process):
-    """Return the given number of each new row, and where its value lies among the draws, from 0 to 1."""
+    """Return the given number of each new row, and the rank of its value among the draws, from 0 to 1."""
     rng = np.random.default_rng(0)
     x, g, y = process(rng, N + NEW)
     frame = pd.DataFrame({"x": x, "g": np.array(["u", "v"])[g], "y": y})
@@ -70,7 +70,7 @@ def miscalibration(x, position):
 
 
 def spread(position):
-    """Return how much more often values lie outside of the draws than they should; below 0: inside."""
+    """Return how much more often values lie outside the draws than expected; below 0: inside."""
     return np.sqrt(5.0) * (6.0 * position**2 - 6.0 * position + 1.0).mean()
 
 
@@ -119,7 +119,7 @@ FAILS = [
     pytest.param("vine", skewed, marks=NEEDS_VINE),
     *(("marginal", process) for process in (normal, skewed, counted)),
     *((sampler, process) for sampler in ("norm", "normrank") for process in (skewed, counted)),
-    *(("pmm", process) for process in (normal, skewed, counted)),  # three donors are no distribution
+    *(("pmm", process) for process in (normal, skewed, counted)),  # three donors are not a distribution
     (mcce.EstimatorSampler(LinearRegression()), skewed),
     ("copula", skewed),
     ("forest", normal),
@@ -133,14 +133,14 @@ FAILS = [
 
 
 @pytest.mark.parametrize(("sampler", "process"), [*PASSES, *PASS_IN_SECONDS], ids=name)
-def test_right_conditionals_pass(sampler, process):
+def test_correct_conditionals_pass(sampler, process):
     x, position = positions(sampler, process)
     assert miscalibration(x, position) < LIMIT
     assert WIDE < spread(position) < NARROW
 
 
 @pytest.mark.parametrize(("sampler", "process"), FAILS, ids=name)
-def test_wrong_models_are_found_out(sampler, process):
+def test_wrong_models_are_detected(sampler, process):
     assert miscalibration(*positions(sampler, process)) > LIMIT
 
 
@@ -173,7 +173,7 @@ def bent_levels(rng, n):
 
 
 def wrong_shares(sampler, process):
-    """Return how far shares of levels are from the true ones, at most, in three thirds of a number's range."""
+    """Return the largest deviation of level shares from the true ones, in three thirds of a number's range."""
     rng = np.random.default_rng(0)
     x, g, p = process(rng, N + NEW)
     level = (rng.random(N + NEW)[:, None] > p.cumsum(axis=1)[:, :-1]).sum(axis=1)
@@ -208,5 +208,5 @@ def test_levels_have_the_shares_of_their_process(sampler, process):
 
 
 @pytest.mark.parametrize(("sampler", "process"), [("logreg", bent_levels), ("marginal", two_levels)], ids=name)
-def test_wrong_models_of_levels_are_found_out(sampler, process):
+def test_wrong_models_of_levels_are_detected(sampler, process):
     assert wrong_shares(sampler, process) > 0.15

@@ -1,4 +1,4 @@
-"""Predictive mean matching against a search of all donors, row by row."""
+"""Predictive mean matching compared with a search over all donors, row by row."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def problem(seed, n_fits):
 
 @pytest.mark.parametrize("n_fits", [1, 2, 5])
 @pytest.mark.parametrize("seed", nightly_but(range(10), 0, 1, 2))
-def test_shares_and_draws_are_those_of_a_search_by_hand(seed, n_fits):
+def test_shares_and_draws_match_a_search_by_hand(seed, n_fits):
     predictions, values, fit, predicted, n_donors = problem(seed, n_fits)
     donors = Donors.arrange(predictions, values, fit, n_donors)
     everyone = np.ones(values.size, dtype=bool)
@@ -67,7 +67,7 @@ def test_shares_and_draws_are_those_of_a_search_by_hand(seed, n_fits):
 
 @pytest.mark.parametrize("far", [1e9, 1e18, 1e300, np.inf])
 @pytest.mark.parametrize("offset", [0.0, 5.0, -1000.0])
-def test_a_row_far_outside_has_the_donors_of_that_end(far, offset):
+def test_distant_row_has_the_donors_of_that_end(far, offset):
     predictions = offset + np.arange(20) / 8
     donors = Donors.arrange(predictions, np.arange(20.0), np.zeros(20, dtype=int), 3)
     for predicted, expected in ((far, {17.0, 18.0, 19.0}), (-far, {0.0, 1.0, 2.0})):
@@ -81,7 +81,7 @@ def test_a_row_far_outside_has_the_donors_of_that_end(far, offset):
 
 
 @pytest.mark.slow
-def test_rows_with_bounds_of_their_own_are_drawn_as_if_alone():
+def test_rows_with_individual_bounds_are_drawn_independently():
     rng = np.random.default_rng(0)
     donors = Donors.arrange(rng.normal(size=50), rng.normal(size=50), np.arange(50) % 5, 4)
     predicted, low = rng.normal(size=(300, 5)), rng.choice([-1.0, -0.5, 0.0, 9.0], 300)

@@ -7,8 +7,8 @@ import numpy as np
 from mcce.samplers.predictions import PredictedQuantiles, Tails
 
 
-def test_predicted_quantiles_mean_the_same():
-    """Between the outer predictions everything, beyond them what is as close to exceedances as these to each other."""
+def test_predicted_quantiles_agree_on_support():
+    """Everything between the outer predictions; beyond them, values as close to exceedances as these to each other."""
     below, above = np.array([-9.0, -8.75, -8.5, -0.5, -0.25]), np.array([0.0])
     tails = Tails(below, above, least_spread=0.1, lowest=-100.0, highest=12.0)
     rows = PredictedQuantiles.arrange(np.array([[10.0, 12.0]]), np.array([0.25, 0.75]), tails)
@@ -20,7 +20,7 @@ def test_predicted_quantiles_mean_the_same():
         assert [bool(rows.supports(np.array([value]))[0]) for value in values] == [expected] * len(values)
 
 
-def test_what_lies_beyond_the_observed_range_is_drawn_as_its_end():
+def test_draws_beyond_the_observed_range_are_its_end():
     tails = Tails(np.array([-3.0, -1.0]), np.array([1.0, 3.0]), least_spread=0.1, lowest=0.0, highest=10.0)
     rows = PredictedQuantiles.arrange(np.array([[2.0, 4.0]]), np.array([0.25, 0.75]), tails)
     supported = [bool(rows.supports(np.array([value]))[0]) for value in (0.0, -1e-3, -4.0, 6.0, 10.0, 10.5)]

@@ -1,4 +1,4 @@
-"""Ranks of values and values at ranks: brute force, analytic distributions, missing values, and refusals."""
+"""Ranks of values and values at ranks: brute force, analytic distributions, missing values, errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def problem(target, given=None, **options):
 
 
 def quantile(donors, weights, u):
-    """Return the least donor that a share u of the weight is reached at, by brute force."""
+    """Return the smallest donor at which a share u of the weight is reached, by brute force."""
     order = np.argsort(donors)
     upto = np.cumsum(weights[order]) / weights.sum()
     return donors[order][np.flatnonzero(upto >= u)[0]]
@@ -66,8 +66,8 @@ def test_donors_of_a_forest_are_pooled(pooling):
     np.testing.assert_allclose(upto(at), [(drawn <= value).mean() for value in at], atol=0.01)
 
 
-def test_a_number_between_donors_is_one_more():
-    """Ranks of new rows are uniform: of 4 donors, a new value is in one of 5 places."""
+def test_number_between_donors_is_one_more():
+    """Ranks of new rows are uniform: among 4 donors, a new value has one of 5 positions."""
     rng = np.random.default_rng(1)
     donors, new = np.sort(rng.normal(size=(2_000, 4)), axis=1), rng.normal(size=2_000)
     functions = DistributionFunctions(lambda high: (donors <= high[:, None]).mean(axis=1), np.copy, n_donors=4)
@@ -75,7 +75,7 @@ def test_a_number_between_donors_is_one_more():
     assert stats.kstest(ranks, "uniform").pvalue > 0.01
 
 
-def test_a_normal_regression_has_normal_ranks():
+def test_normal_regression_has_normal_ranks():
     x = RNG.normal(size=300)
     given, target = problem(2.0 * x + RNG.normal(size=300), x)
     fitted = mcce.NormSampler().fit(given, target)
@@ -85,7 +85,7 @@ def test_a_normal_regression_has_normal_ranks():
     np.testing.assert_allclose(at, stats.norm.ppf(0.9, fitted.predict(given), fitted.sigma_))
 
 
-def test_a_truncated_normal_distribution_is_inverted_in_both_tails():
+def test_truncated_normal_distribution_is_inverted_in_both_tails():
     x = RNG.normal(size=300)
     given, target = problem((3.0 + x + 0.5 * RNG.normal(size=300)) ** 2, x)
     fitted = mcce.SqrtNormSampler().fit(given, target)
@@ -95,7 +95,7 @@ def test_a_truncated_normal_distribution_is_inverted_in_both_tails():
     np.testing.assert_allclose(back, target.values, rtol=1e-9)
 
 
-def test_levels_stand_in_their_order_and_missing_values_last():
+def test_levels_keep_their_order_and_missing_values_are_last():
     levels = pd.Categorical(["c", "a", "a", "b", None] * 20, categories=["c", "b", "a"])
     given, target = problem(levels)
     u = np.array([0.1, 0.3, 0.5, 0.79, 0.81])
@@ -104,7 +104,7 @@ def test_levels_stand_in_their_order_and_missing_values_last():
         np.testing.assert_array_equal(at, [0.0, 1.0, 2.0, 2.0, np.nan])
 
 
-def test_a_column_that_is_always_missing_is_missing_at_every_rank():
+def test_always_missing_column_is_missing_at_every_rank():
     given, target = problem(np.full(30, np.nan))
     for sampler in (mcce.CartSampler(), mcce.MarginalSampler(), mcce.NormSampler()):
         fitted = sampler.fit(given, target)
@@ -113,7 +113,7 @@ def test_a_column_that_is_always_missing_is_missing_at_every_rank():
         assert np.isnan(fitted.at_ranks(given, ranks)).all()
 
 
-def test_a_mixture_is_inverted_by_bisection():
+def test_mixture_is_inverted_by_bisection():
     parts = [
         DistributionFunctions(each.cdf, each.ppf, missing=np.full(U.size, share))
         for each, share in ((stats.norm(0.0, 1.0), 0.1), (stats.norm(5.0, 2.0), 0.0))
@@ -125,7 +125,7 @@ def test_a_mixture_is_inverted_by_bisection():
     np.testing.assert_allclose(mixed.missing, 0.03)
 
 
-def test_numbers_on_a_grid_have_the_ranks_of_what_is_rounded_to_them():
+def test_gridded_numbers_have_the_ranks_of_values_rounded_to_them():
     x = RNG.normal(size=3_000)
     values = np.rint(np.exp(1.0 + 0.3 * x + 0.3 * RNG.normal(size=3_000))) + 1.0
     given, target = problem(values.astype(np.int64), x)
@@ -162,14 +162,14 @@ def test_estimators_have_ranks(sampler, check):
     check(sampler)
 
 
-def test_smoothed_samplers_refuse():
+def test_smoothed_samplers_raise():
     given, target = problem(VALUES)
     for sampler in (mcce.CartSampler, mcce.PmmSampler, mcce.NormRankSampler):
         with pytest.raises(SamplerError, match="has no ranks, because its draws are smoothed; leave smoothing out"):
             sampler(smoothing="density").fit(given, target).at_ranks(given, np.full(200, 0.5))
 
 
-def test_a_sampler_without_a_distribution_function_names_those_with_one():
+def test_sampler_without_cdf_raises_and_lists_samplers_with_one():
     given, target = problem(VALUES)
     with pytest.raises(SamplerError, match=r"Normal\(\) has no distribution function, .*cart.*pmm"):
         Normal().fit(given, target).ranks(given, target.values, RowStreams.from_seed(1, 200))

@@ -11,7 +11,7 @@ from mcce.samplers.registry import make_sampler
 
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch):
-    """Names registered by a test are forgotten after it."""
+    """Unregister names registered by a test."""
     monkeypatch.setattr(SAMPLERS, "known", dict(SAMPLERS.known))
 
 
@@ -35,12 +35,12 @@ def install(tmp_path, monkeypatch):
 PLUG_IN = "from mcce import MarginalSampler\n\n\nclass Shuffled(MarginalSampler):\n    pass\n"
 
 
-def test_our_samplers_have_names():
+def test_built_in_samplers_have_names():
     assert available_samplers()["cart"] is CartSampler
     assert available_samplers()["marginal"] is MarginalSampler
 
 
-def test_a_registered_class_is_found_by_its_name():
+def test_registered_class_is_found_by_name():
     class Mine(MarginalSampler):
         pass
 
@@ -49,7 +49,7 @@ def test_a_registered_class_is_found_by_its_name():
     assert type(make_sampler("mine")) is Mine
 
 
-def test_a_name_is_given_once():
+def test_duplicate_name_raises():
     class Mine(MarginalSampler):
         pass
 
@@ -60,7 +60,7 @@ def test_a_name_is_given_once():
     assert available_samplers()["cart"] is CartSampler
 
 
-def test_the_same_class_may_register_again():
+def test_same_class_may_register_again():
     assert register_sampler("cart", CartSampler) is CartSampler
 
 
@@ -70,7 +70,7 @@ def test_only_sampler_classes_are_registered(thing):
         register_sampler("mine", thing)
 
 
-def test_a_miss_offers_the_nearest_name_or_lists_all():
+def test_unknown_name_suggests_the_nearest_or_lists_all():
     with pytest.raises(SamplerError, match="there is no sampler 'crat'; did you mean 'cart'"):
         make_sampler("crat")
     with pytest.raises(SamplerError, match=r"there is no sampler 'xyz'; known: '2l\.norm', 'beta', 'boosting', 'cart'"):
@@ -78,12 +78,12 @@ def test_a_miss_offers_the_nearest_name_or_lists_all():
 
 
 @pytest.mark.parametrize("thing", [None, 3, object])
-def test_what_is_no_sampler_is_refused(thing):
+def test_non_sampler_raises(thing):
     with pytest.raises(InputError, match="give a name, a ConditionalSampler, or a dict of them by feature"):
         make_sampler(thing)
 
 
-def test_a_sampler_is_cloned_and_a_class_is_called():
+def test_sampler_is_cloned_and_class_is_instantiated():
     sampler = CartSampler(min_leaf=7)
     made = make_sampler(sampler)
     assert made is not sampler
@@ -91,14 +91,14 @@ def test_a_sampler_is_cloned_and_a_class_is_called():
     assert type(make_sampler(MarginalSampler)) is MarginalSampler
 
 
-def test_an_installed_plug_in_is_found(install):
+def test_installed_plug_in_is_found(install):
     install("mcce-shuffled", "shuffled = mcce_shuffled_plugin:Shuffled", "mcce_shuffled_plugin", PLUG_IN)
     assert make_sampler("shuffled").__class__.__module__ == "mcce_shuffled_plugin"
     assert available_samplers()["shuffled"].__name__ == "Shuffled"
     available_samplers()
 
 
-def test_a_plug_in_cannot_take_a_name_in_silence(install):
+def test_plug_in_cannot_silently_replace_a_name(install):
     install("mcce-imposter", "cart = mcce_imposter_plugin:Shuffled", "mcce_imposter_plugin", PLUG_IN)
     with pytest.raises(SamplerError, match=r"'cart' is taken by mcce.samplers.donors.cart.CartSampler"):
         available_samplers()
@@ -111,7 +111,7 @@ def test_two_plug_ins_cannot_share_a_name(install):
         available_samplers()
 
 
-def test_a_plug_in_that_cannot_be_loaded_is_named(install):
+def test_plug_in_that_fails_to_load_is_named(install):
     install("mcce-broken", "broken = mcce_broken_plugin:Shuffled", "mcce_broken_plugin", "import nowhere_found\n")
     with pytest.raises(
         SamplerError, match="'broken' of a plug-in, mcce_broken_plugin:Shuffled, cannot be loaded: No module"
@@ -119,7 +119,7 @@ def test_a_plug_in_that_cannot_be_loaded_is_named(install):
         available_samplers()
 
 
-def test_a_plug_in_that_is_no_sampler_is_refused(install):
+def test_plug_in_that_is_not_a_sampler_raises(install):
     install("mcce-wrong", "wrong = mcce_wrong_plugin:Shuffled", "mcce_wrong_plugin", "Shuffled = 3\n")
     with pytest.raises(InputError, match=r"'wrong'.* got 3; it needs a subclass of ConditionalSampler"):
         available_samplers()

@@ -18,7 +18,7 @@ N = 6000
 LEVELS = np.array(["a", "b", "c"])
 
 
-def test_bounds_are_infinite_where_there_are_none():
+def test_bounds_are_infinite_without_restriction():
     low, high = Within(low=np.array([1, 2])).bounds(2)
     assert low.tolist() == [1.0, 2.0]
     assert low.dtype == np.float64
@@ -26,7 +26,7 @@ def test_bounds_are_infinite_where_there_are_none():
     assert Within(high=np.arange(6.0)[::2]).bounds(3)[1].flags.c_contiguous
 
 
-def test_the_level_mask_is_what_allows_says_of_each_level():
+def test_level_mask_agrees_with_allows():
     rng = np.random.default_rng(0)
     for _ in range(50):
         parts = {
@@ -48,7 +48,7 @@ def test_missing_is_allowed_row_by_row():
     assert Within().allows_missing(2).tolist() == [False, False]
 
 
-def test_a_draw_or_a_missing_value_by_two_weights():
+def test_draw_or_missing_value_by_two_weights():
     found = RestrictedDraw.of(np.array([1.0, 2.0, 3.0, 4.0, 5.0]), np.array([False, False, True, True, False]))
     mixed = found.or_missing(
         np.full(5, 0.3), np.array([0.1, 0.1, 0.1, 0.0, 0.0]), np.array([0.24, 0.26, 0.9, 0.0, 0.0])
@@ -57,7 +57,7 @@ def test_a_draw_or_a_missing_value_by_two_weights():
     assert mixed.rejected.tolist() == [False, False, False, True, False]
 
 
-def test_the_mass_of_a_draw_or_a_missing_value():
+def test_probability_of_a_draw_or_a_missing_value():
     """A draw that a restriction makes 1 / 0.3 times as likely, then a missing value beside it."""
     rejected = np.array([False, False, True, True])
     found = RestrictedDraw.of(np.arange(4.0), rejected, np.log([0.3, 0.3, 1.0, 1.0]))
@@ -78,8 +78,8 @@ def random_within(rng, n):
 
 
 @pytest.mark.slow
-def test_what_two_restrictions_allow_and_which_rows_are_free():
-    """Against all that can be drawn: four levels and a missing value."""
+def test_intersection_of_two_restrictions_and_unrestricted_rows():
+    """Compared with all possible draws: four levels and a missing value."""
     rng = np.random.default_rng(1)
     n = 8
     levels = pd.Categorical(list("abcd"), ordered=True)
@@ -100,7 +100,7 @@ def test_what_two_restrictions_allow_and_which_rows_are_free():
     assert Within(low=np.array([-1e300, 0.1])).excludes(number, 2, observed=True).tolist() == [False, True]
 
 
-def test_the_mass_far_out_in_a_tail_is_no_zero():
+def test_probability_in_the_far_tail_is_not_zero():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=500), "y": rng.normal(size=500)})
     table = Schema.from_data(frame).encode(frame)
@@ -183,7 +183,7 @@ CASES = [
     [pytest.param(*case, marks=[pytest.mark.nightly] * (place % 4 > 0)) for place, case in enumerate(CASES)],
     ids=repr,
 )
-def test_a_restricted_draw_is_missing_with_its_conditional_probability(sampler, kind):
+def test_restricted_draw_is_missing_with_its_conditional_probability(sampler, kind):
     given, target = process(kind, 1)
     fitted = sampler.clone().fit(given, target)
     n = 3000
@@ -207,7 +207,7 @@ def test_a_restricted_draw_is_missing_with_its_conditional_probability(sampler, 
         np.testing.assert_array_equal(plain.rejected, found.rejected)
 
 
-def test_the_marginal_draw_is_missing_with_its_conditional_probability():
+def test_marginal_draw_is_missing_with_its_conditional_probability():
     target = process("numeric", 2)[1]
     fitted = mcce.MarginalSampler().fit(*process("numeric", 2))
     rows = process("numeric", 2)[0].take(np.arange(4000))
@@ -218,8 +218,8 @@ def test_the_marginal_draw_is_missing_with_its_conditional_probability():
 
 
 @pytest.mark.parametrize(("sampler", "kind"), CASES, ids=repr)
-def test_where_no_value_is_allowed_a_row_is_missing_or_dead(sampler, kind):
-    """NaN stands for both; the mask tells them apart."""
+def test_row_without_feasible_value_is_missing_or_dead(sampler, kind):
+    """NaN represents both; the mask distinguishes them."""
     given, target = process(kind, 3)
     fitted = sampler.clone().fit(given, target)
     may = np.arange(8) % 2 == 0
@@ -241,7 +241,7 @@ NEVER_MISSING = [mcce.CartSampler(min_leaf=100), mcce.PolyregSampler(), mcce.Gau
 
 
 @pytest.mark.parametrize("sampler", NEVER_MISSING, ids=repr)
-def test_what_is_never_missing_stays_so(sampler):
+def test_never_missing_column_stays_so(sampler):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(size=300), "y": LEVELS[rng.integers(0, 3, 300)]})
     table = Schema.from_data(frame).encode(frame)
@@ -253,7 +253,7 @@ def test_what_is_never_missing_stays_so(sampler):
     assert (found.values[1::2] == 0.0).all()
 
 
-def test_multiples_and_numbers_never_to_be_used():
+def test_multiples_and_excluded_numbers():
     values = np.array([500.0, 501.0, 700.0, np.nan, 0.3, 1000.0])
     within = Within(
         step=np.array([500.0, 500.0, 500.0, 500.0, 0.1, np.nan]),
@@ -267,7 +267,7 @@ def test_multiples_and_numbers_never_to_be_used():
     np.testing.assert_array_equal(narrow.put(np.array([0.38, 600.0])), [0.3, np.nan])
 
 
-def test_two_restrictions_allow_what_both_do():
+def test_intersection_of_two_restrictions():
     rng = np.random.default_rng(0)
     values = np.concatenate([np.arange(0.0, 12.0), [np.nan]])
     n = values.size
@@ -286,7 +286,7 @@ def test_two_restrictions_allow_what_both_do():
         np.testing.assert_array_equal((one & other).allows(values), one.allows(values) & other.allows(values))
 
 
-def test_what_is_excluded_of_the_training_values_and_of_all_numbers():
+def test_exclusions_of_training_values_and_of_all_numbers():
     feature = Schema.from_data(pd.DataFrame({"x": [1.0, 5.0]})).features[0]
     within = Within(low=np.array([0.0, 2.0, -np.inf]), never=np.array([[7.0], [np.nan], [np.nan]]))
     assert within.excludes(feature, 3, observed=True).tolist() == [False, True, False]
@@ -299,7 +299,7 @@ def test_what_is_excluded_of_the_training_values_and_of_all_numbers():
 
 
 @pytest.mark.parametrize("sampler", [mcce.CartSampler(min_leaf=500), mcce.NormSampler(), mcce.PmmSampler()], ids=repr)
-def test_draws_are_multiples_in_bounds_and_never_what_they_may_not_be(sampler):
+def test_draws_are_multiples_within_bounds_and_not_excluded(sampler):
     given, target = process("numeric", 1)
     fitted = sampler.clone().fit(given, target)
     n = 2000
@@ -314,7 +314,7 @@ def test_draws_are_multiples_in_bounds_and_never_what_they_may_not_be(sampler):
 
 
 @pytest.mark.slow
-def test_a_draw_that_may_not_be_one_value_has_the_distribution_of_the_others():
+def test_draw_excluding_a_value_has_the_distribution_of_the_others():
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"g": np.zeros(4000), "y": rng.choice([1, 2, 3, 4], 4000, p=[0.5, 0.3, 0.15, 0.05])})
     table = Schema.from_data(frame).encode(frame)

@@ -1,4 +1,4 @@
-"""Drawing again until a draw is allowed: the estimate of its probability, over all that can happen."""
+"""Rejection sampling: the estimate of the acceptance probability over all outcomes."""
 
 from itertools import product
 
@@ -10,7 +10,7 @@ from mcce.samplers.restricted import draw_until_allowed
 
 
 def run(allowed, most, *, estimate=True, log_mass=0.0):
-    """Rows whose draw at each attempt is allowed or not; the draw's value is the number of the attempt."""
+    """Rows whose draw at each attempt is allowed or not; the value of a draw is the number of the attempt."""
     allowed = np.array(allowed)
 
     def draw(rows, attempt):
@@ -22,8 +22,8 @@ def run(allowed, most, *, estimate=True, log_mass=0.0):
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7])
 @pytest.mark.parametrize("p", [0.02, 0.4, 0.9])
-def test_the_estimate_has_the_mean_p_whatever_the_cap(p, most):
-    """All sequences of allowed and refused draws, each with its probability: the mean is exact."""
+def test_estimate_is_unbiased_for_any_cap(p, most):
+    """All sequences of allowed and rejected draws, each with its probability: the mean is exact."""
     sequences = list(product([True, False], repeat=most))
     probability = [np.prod([p if a else 1.0 - p for a in sequence]) for sequence in sequences]
     found = run(sequences, most)
@@ -35,13 +35,13 @@ def test_the_estimate_has_the_mean_p_whatever_the_cap(p, most):
         assert np.dot(probability, naive) > p * 1.01
 
 
-def test_the_value_is_that_of_the_first_allowed_draw():
+def test_value_is_the_first_allowed_draw():
     found = run([[False, True, True], [True, False, False], [False, False, True], [False] * 3], 3)
     np.testing.assert_array_equal(found.values, [1.0, 0.0, 2.0, np.nan])
     np.testing.assert_allclose(np.exp(found.log_mass), [1 / 2, 1 / 3, 1 / 3, 0.0])
 
 
-def test_masses_of_the_draws_are_multiplied():
+def test_probabilities_of_the_draws_are_multiplied():
     found = run([[False, True, True], [False] * 3], 3, log_mass=np.log(0.1))
     np.testing.assert_allclose(np.exp(found.log_mass), [0.05, 0.0])
     kept = run([[False, True, True], [False] * 3], 3, estimate=False, log_mass=np.log(0.1))
@@ -49,7 +49,7 @@ def test_masses_of_the_draws_are_multiplied():
     assert run([[False, True, True]], 3, estimate=False, log_mass=None).log_mass is None
 
 
-def test_without_an_estimate_it_stops_at_the_first():
+def test_without_estimate_sampling_stops_at_the_first_allowed_draw():
     asked = []
 
     def draw(rows, attempt):

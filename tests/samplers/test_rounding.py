@@ -1,4 +1,4 @@
-"""Draws are checked and put on the column's grid by the chain, whatever sampler they come from."""
+"""Draws of every sampler are checked and rounded to the column's grid by the chain."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcce.table import Schema
 
 
 class Around(ConditionalSampler):
-    """A plug-in that knows nothing of grids: normal draws with the mean and spread of the training values."""
+    """A plug-in without rounding: normal draws with the mean and spread of the training values."""
 
     ignores_given = True
     handles = frozenset({"numeric"})
@@ -29,7 +29,7 @@ class Around(ConditionalSampler):
 
 
 class Draws(ConditionalSampler):
-    """Draws one value always."""
+    """A sampler that always draws one value."""
 
     ignores_given = True
 
@@ -67,8 +67,8 @@ SAMPLERS = {
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_draws_are_unbiased_and_exactly_what_is_seen(name):
-    """Once truncated on decoding: integers were 0.45 too low."""
+def test_draws_are_unbiased_and_equal_the_returned_values(name):
+    """Draws were once truncated on decoding: integers were 0.45 too low."""
     X = table()
     chain = ChainModel(sampler=SAMPLERS[name], fixed=["age"], random_state=1).fit(X)
     givens = np.repeat(chain.givens_of(chain.schema_.encode(X).matrix), 10, axis=0)
@@ -87,7 +87,7 @@ def test_draws_are_unbiased_and_exactly_what_is_seen(name):
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_measures_are_those_of_the_rows_that_the_user_sees(name):
+def test_measures_match_the_returned_rows(name):
     X = table(400)
     model = lambda rows: (rows["salary"] + 5.0 * rows["children"] > 70).to_numpy() * 1.0  # noqa: E731
     explainer = MCCE(model, decision=1.0, fixed=["age"], sampler=SAMPLERS[name], random_state=1).fit(X)
@@ -111,7 +111,7 @@ def test_measures_are_those_of_the_rows_that_the_user_sees(name):
     np.testing.assert_allclose(found.measures["gower"], gower, rtol=1e-12)
 
 
-def test_draws_beyond_a_dtype_are_its_ends():
+def test_draws_beyond_a_dtype_are_clipped():
     X = pd.DataFrame({"a": [1, 2, 3], "x": np.array([0, 1, 255], dtype="uint8")})
     for value, expected in ((1e9, 255), (-7.0, 0), (254.6, 255)):
         chain = ChainModel(sampler={"x": Draws(value)}, fixed=["a"], random_state=1).fit(X)
@@ -134,14 +134,14 @@ def test_draws_beyond_a_dtype_are_its_ends():
         (pd.Categorical(["u", "v"], ordered=True), 7.0, r"drew 7 for 'x' .*from 0 to 1"),
     ],
 )
-def test_what_no_column_holds_is_refused(column, value, message):
+def test_values_the_column_cannot_hold_raise(column, value, message):
     X = pd.DataFrame({"a": [1, 2], "x": column})
     chain = ChainModel(sampler={"x": Draws(value)}, fixed=["a"], random_state=1).fit(X)
     with pytest.raises(SamplerError, match=message):
         chain.sample(n=7)
 
 
-def test_missing_draws_pass():
+def test_missing_draws_are_accepted():
     X = pd.DataFrame({"x": ["u", None, "v"], "y": [1.0, np.nan, 2.5]})
     rows = ChainModel(sampler=Missing(), random_state=1).fit(X).sample(n=4)
     assert rows.isna().all().all()
@@ -154,13 +154,13 @@ class Missing(Draws):
         self.value = np.nan
 
 
-def test_a_sum_that_overflows_is_no_infinite_draw():
+def test_overflowing_sum_is_not_an_infinite_draw():
     X = pd.DataFrame({"x": [1e149, -1e149, 0.5]})
     big = ChainModel(sampler=Draws(1.5e308), random_state=1).fit(X).sample(n=50)
     assert (big["x"] == 1.5e308).all()
 
 
-def test_restricted_draws_are_rounded_inside_their_bounds():
+def test_restricted_draws_are_rounded_within_their_bounds():
     X = pd.DataFrame({"x": [1, 2, 9]})
     feature = Schema.from_data(X).features[0]
     low, high = np.array([2.3, 2.3, 2.3, -np.inf]), np.array([4.4, 2.9, np.inf, 2.6])

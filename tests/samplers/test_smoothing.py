@@ -1,4 +1,4 @@
-"""Kernel smoothing of donors, decimals, and normal draws inside an interval. Level of all tests: 1e-4."""
+"""Kernel smoothing of donors, decimals, and truncated normal draws. Level of all tests: 1e-4."""
 
 import gzip
 import json
@@ -20,7 +20,7 @@ LEVEL = 1e-4
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_bandwidth_is_that_of_R(name):
+def test_bandwidth_matches_r(name):
     assert bandwidth(np.array(CASES[name]["values"])) == pytest.approx(CASES[name]["sj"], rel=1e-8)
 
 
@@ -95,7 +95,7 @@ def test_bandwidth_has_the_unit_of_the_values(name, scale):
     assert bandwidth(values * scale) == pytest.approx(CASES[name]["sj"] * scale, rel=1e-8)
 
 
-def test_a_value_far_from_all_others_leaves_a_bandwidth():
+def test_distant_value_leaves_a_positive_bandwidth():
     values = np.append(np.random.default_rng(0).normal(size=200), 1e100)
     assert 0.0 < bandwidth(values) < 1.0
 

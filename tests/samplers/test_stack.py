@@ -1,4 +1,4 @@
-"""Stacking against an analytic mixture of two normals; the contract, refusals, storage."""
+"""Stacking compared with an analytic mixture of two normals; conformance, errors, storage."""
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ def test_conformance(check):
 
 
 class Normal(ConditionalSampler):
-    """A normal distribution with known mean, whatever the data are."""
+    """A normal distribution with known mean, independent of the data."""
 
     ignores_given = True
     thread_safe = True
@@ -93,7 +93,7 @@ def test_weights_maximise_the_mean_log_density():
         assert stacking_weights(log_densities, weights)[0] == pytest.approx(grid[np.argmax(of_grid)], abs=2e-3)
 
 
-def test_weights_and_density_are_those_of_the_mixture(fitted):
+def test_weights_and_density_match_the_mixture(fitted):
     stack, table = fitted
     assert stack.labels_ == ("low", "high")
     assert stack.weights_[0] == pytest.approx(0.3, abs=4 * np.sqrt(0.3 * 0.7 / N))
@@ -103,7 +103,7 @@ def test_weights_and_density_are_those_of_the_mixture(fitted):
     assert stack.base_measure() == "lebesgue"
 
 
-def test_draws_are_those_of_the_mixture(fitted):
+def test_draws_follow_the_mixture(fitted):
     stack, table = fitted
     drawn = stack.sample(table.first(1), RowStreams.from_seed(3, N))
     assert stats.kstest(drawn, lambda values: mixture_cdf(stack, values)).pvalue > 0.01
@@ -112,7 +112,7 @@ def test_draws_are_those_of_the_mixture(fitted):
     np.testing.assert_array_equal(of_some, drawn[some])
 
 
-def test_restricted_draws_weigh_components_by_what_is_allowed(fitted):
+def test_restricted_draws_weight_components_by_allowed_probability(fitted):
     stack, table = fitted
     low, high = mixture_cdf(stack, np.array([-1.0, 1.0]))
     within = Within(low=np.full(N, -1.0), high=np.full(N, 1.0))
@@ -129,7 +129,7 @@ def test_restricted_draws_weigh_components_by_what_is_allowed(fitted):
 
 
 @pytest.mark.slow
-def test_components_without_a_mass_take_part_by_an_estimate(fitted):
+def test_components_without_probabilities_use_an_estimate(fitted):
     _, table = fitted
     stack = mcce.StackSampler({"low": WithoutMass(mean=-2.0), "high": Normal(mean=2.0)}, max_rows=N)
     stack.fit(table.first(1), table.column(1))
@@ -141,7 +141,7 @@ def test_components_without_a_mass_take_part_by_an_estimate(fitted):
 
 
 @pytest.mark.slow
-def test_a_chain_by_name_goes_through_a_file(tmp_path):
+def test_chain_specified_by_name_round_trips(tmp_path):
     X = mcce.datasets.load_loans(200).X[["age", "salary", "housing"]]
     chain = mcce.ChainModel(sampler="stack", fixed=["age"], random_state=1).fit(X)
     chain.save(tmp_path / "chain.mcce")
@@ -162,7 +162,7 @@ def test_features_of_a_chain_share_the_folds(monkeypatch):
     assert len(fits) == 3 + 1
 
 
-def test_candidates_that_cannot_model_the_target_are_left_out():
+def test_candidates_that_cannot_model_the_target_are_dropped():
     X = mcce.datasets.load_loans(200).X[["age", "housing"]]
     table = Schema.from_data(X).encode(X)
     stack = mcce.StackSampler(["norm", "marginal"]).fit(table.first(1), table.column(1))
@@ -174,7 +174,7 @@ def test_candidates_that_cannot_model_the_target_are_left_out():
         mcce.StackSampler(["norm"]).fit(table.first(1), table.column(1))
 
 
-def test_gaps_leave_out_what_does_not_handle_them():
+def test_missing_values_drop_candidates_that_cannot_handle_them():
     X = mcce.datasets.load_loans(200).X[["age", "salary"]].astype(float)
     X.loc[:20, "salary"] = np.nan
     table = Schema.from_data(X).encode(X)
@@ -182,7 +182,7 @@ def test_gaps_leave_out_what_does_not_handle_them():
     assert "does not handle missing values" in stack.left_out_["copula"]
 
 
-def test_bad_parameters_and_a_changed_state(fitted):
+def test_invalid_parameters_and_modified_state_raise(fitted):
     _, table = fitted
     given, target = table.first(1), table.column(1)
     with pytest.raises(InputError, match="candidates of StackSampler: the list is empty"):
@@ -195,7 +195,7 @@ def test_bad_parameters_and_a_changed_state(fitted):
         broken.check_state(given.features, target.feature, N)
 
 
-def test_a_private_sampler_is_refused():
+def test_private_sampler_raises():
     sampler = mcce.StackSampler([mcce.DPSampler(epsilon=1.0), "norm"])
     with pytest.raises(SamplerError, match="would not be private"):
         mcce.ChainModel(sampler=sampler, random_state=1).fit(mcce.datasets.load_loans(300).X[["age", "salary"]])

@@ -1,4 +1,4 @@
-"""Every built-in sampler: its state is arrays and JSON, and a sampler made of it does the same."""
+"""The state of every built-in sampler is arrays and JSON and restores an equivalent sampler."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SAMPLERS = [
 
 
 def make_table(kind, *, missing):
-    """Return givens of every kind, under labels that are no text, and a target that depends on them."""
+    """Return givens of every kind, under non-text labels, and a target that depends on them."""
     rng = np.random.default_rng(7)
     x, n = rng.normal(size=250), 250
     frame = pd.DataFrame(
@@ -85,7 +85,7 @@ def through_a_file(state):
 
 
 def is_quick(place, sampler, kind, missing):
-    """Whether it is the one quick case of a sampler: the next kind of each, with missing values where it has them."""
+    """Return whether it is the one quick case of a sampler: the next kind of each, with missing values if supported."""
     if isinstance(sampler, mcce.GaussianCopulaSampler):
         return kind == "ordered"
     kinds = [each for each in ("ordered", "numeric", "categorical") if each in sampler.handles]
@@ -106,7 +106,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("sampler", "kind", "missing"), CASES, ids=str)
-def test_a_sampler_made_of_the_state_does_the_same(sampler, kind, missing):
+def test_sampler_restored_from_state_is_equivalent(sampler, kind, missing):
     table = make_table(kind, missing=missing)
     given, values = table.first(4), table.matrix[:, 4]
     fitted = sampler.clone().fit(given, table.column(4))
@@ -138,13 +138,13 @@ def test_a_sampler_made_of_the_state_does_the_same(sampler, kind, missing):
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
-def test_before_fit_there_is_no_state(sampler):
+def test_unfitted_sampler_has_no_state(sampler):
     with pytest.raises(NotFittedError, match="is not fitted; call fit"):
         get_state(sampler.clone())
     assert repr(from_state(to_state(sampler))) == repr(sampler)
 
 
-def test_nothing_of_an_earlier_fit_stays_behind():
+def test_refit_discards_the_earlier_fit():
     table = make_table("numeric", missing=True)
     with_gaps = mcce.PmmSampler().fit(table.first(4), table.column(4))
     table = make_table("numeric", missing=False)
@@ -156,7 +156,7 @@ def test_nothing_of_an_earlier_fit_stays_behind():
     np.testing.assert_array_equal(*drawn)
 
 
-def test_an_estimator_has_no_state():
+def test_estimator_has_no_state():
     table = make_table("numeric", missing=False)
     sampler = mcce.EstimatorSampler(LinearRegression()).fit(table.first(4), table.column(4))
     with pytest.raises(SamplerError, match="holds a scikit-learn estimator, which cannot be written as arrays"):
@@ -170,7 +170,7 @@ class Label:
         return "Label()"
 
 
-def test_a_label_that_cannot_be_written_is_named():
+def test_label_that_cannot_be_stored_is_named():
     frame = pd.DataFrame({Label(): [1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0]})
     table = Schema.from_data(frame).encode(frame)
     sampler = mcce.CartSampler().fit(table.first(1), table.column(1))

@@ -1,4 +1,4 @@
-"""What a fitted conditional shows of itself."""
+"""Summaries of fitted conditionals."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from mcce.samplers.summary import Summary
 from tests.samplers.statsmodels.problem import FRAME, fitted
 
 
-def test_coefficients_are_shown_as_statsmodels_shows_them():
+def test_coefficients_match_the_summary_of_statsmodels():
     """The lines of the coefficient table are those of statsmodels' own summary."""
     text = fitted(mcce.StatsmodelsSampler("Poisson"), "count").summary()
     x = sm.add_constant(FRAME.assign(**{"sex[T.m]": (FRAME["sex"] == "m") * 1.0})[["age", "sex[T.m]"]])
@@ -38,7 +38,7 @@ def test_linear_and_logistic_regressions_show_coefficients():
 
 
 @pytest.mark.slow
-def test_a_chain_gives_its_conditionals():
+def test_chain_returns_its_conditionals():
     X = FRAME[["age", "sex", "amount", "grade", "count"]]
     samplers = {"amount": "gamma", "grade": "cart", "count": "mixture"}
     chain = mcce.ChainModel(sampler=samplers, fixed=["age", "sex"], random_state=1).fit(X)
@@ -56,7 +56,7 @@ def test_a_chain_gives_its_conditionals():
         joint.conditional("amount")
 
 
-def test_an_explainer_reaches_them():
+def test_explainer_gives_access_to_conditionals():
     X = FRAME[["age", "sex", "amount"]]
     score = lambda rows: (rows["amount"] > 5).to_numpy(float)  # noqa: E731
     explainer = mcce.MCCE(score, fixed=["age", "sex"], sampler="gamma", random_state=1).fit(X)

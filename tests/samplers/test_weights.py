@@ -1,4 +1,4 @@
-"""Weights in the copula, in boosting and in scikit-learn's estimators; and which samplers take them."""
+"""Weights in the copula, boosting and scikit-learn's estimators; samplers that accept weights."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def two_groups():
 
 
 @pytest.mark.nightly
-def test_a_copula_of_counts_is_that_of_the_repeated_rows():
+def test_copula_of_counts_equals_repeated_rows():
     """Numbers with atoms, ordered and unordered levels of two and more: margins, correlations, draws, densities."""
     X = mcce.datasets.load_loans(250).X
     counts = np.random.default_rng(5).integers(0, 4, 250)
@@ -49,8 +49,8 @@ def test_a_copula_of_counts_is_that_of_the_repeated_rows():
     np.testing.assert_allclose(found[1], expected[1], atol=1e-12)
 
 
-def test_a_copula_heeds_weights_that_its_table_does_not_have():
-    """A table shares what was estimated on it; a target with weights of its own must not take that over."""
+def test_copula_uses_weights_stored_outside_its_table():
+    """A table caches its estimates; a target with other weights must not reuse them."""
     X = pd.DataFrame({"x": np.tile([0.0, 1.0, 2.0], 60), "y": np.repeat([1.0, 2.0], 90)})
     table = Schema.from_data(X).encode(X)
     plain = mcce.GaussianCopulaSampler().fit(table.first(1), table.column(1))
@@ -61,7 +61,7 @@ def test_a_copula_heeds_weights_that_its_table_does_not_have():
 
 
 @pytest.mark.slow
-def test_a_weighted_copula_survives_storage(tmp_path):
+def test_weighted_copula_round_trips(tmp_path):
     X = mcce.datasets.load_loans(120).X
     weights = np.random.default_rng(5).uniform(0.5, 2.0, 120)
     chain = mcce.ChainModel(sampler="copula", fixed=["age"], random_state=1).fit(X, sample_weight=weights)
@@ -83,7 +83,7 @@ SAMPLERS = {
 @pytest.mark.parametrize("name", nightly_but(SAMPLERS, *SAMPLERS.keys() - {"boosting"}))
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_numbers_are_drawn_by_weight(name, share, two_groups):
-    """Of two groups of rows the share of draws is that of their weights, whatever the sampler fits."""
+    """The share of draws of two groups of rows is that of their weights for every sampler."""
     X, group = two_groups
     weights = np.where(group == 1, share, 1 - share) * 3.7
     chain = mcce.ChainModel(sampler=SAMPLERS[name], fixed=["x"], random_state=1).fit(
@@ -105,7 +105,7 @@ def test_levels_are_drawn_by_weight(sampler, share, two_groups):
     assert abs((drawn == "b").mean() - share) < 0.05
 
 
-def test_a_linear_estimator_is_that_of_the_repeated_rows(two_groups):
+def test_linear_estimator_equals_repeated_rows(two_groups):
     X, _ = two_groups
     counts = np.random.default_rng(2).integers(1, 4, len(X))
     table = Schema.from_data(X[["x", "y"]]).encode(X[["x", "y"]])
@@ -117,7 +117,7 @@ def test_a_linear_estimator_is_that_of_the_repeated_rows(two_groups):
     assert weighted.residuals_.values.size == repeated.residuals_.values.size == rows.size
 
 
-def test_matching_by_an_estimator_takes_each_copy_for_a_donor(two_groups):
+def test_matching_by_an_estimator_uses_each_copy_as_donor(two_groups):
     X, _ = two_groups
     counts = np.random.default_rng(2).integers(1, 4, len(X))
     sampler = mcce.EstimatorSampler(LinearRegression(), method="pmm")
@@ -131,7 +131,7 @@ def test_matching_by_an_estimator_takes_each_copy_for_a_donor(two_groups):
 @pytest.mark.parametrize(
     "estimator", [KNeighborsRegressor(), make_pipeline(StandardScaler(), LinearRegression())], ids=["knn", "pipeline"]
 )
-def test_an_estimator_without_weights_is_refused(estimator, two_groups):
+def test_estimator_without_weights_raises(estimator, two_groups):
     X, group = two_groups
     chain = mcce.ChainModel(sampler=mcce.EstimatorSampler(estimator), fixed=["x"])
     with pytest.raises(
@@ -140,7 +140,7 @@ def test_an_estimator_without_weights_is_refused(estimator, two_groups):
         chain.fit(X[["x", "y"]], sample_weight=group + 1)
 
 
-def test_tails_of_counts_are_those_of_the_repeated_rows():
+def test_tails_of_counts_equal_repeated_rows():
     rng = np.random.default_rng(3)
     values, counts = np.round(rng.normal(size=60), 1), rng.integers(1, 5, 60)
     outer = np.column_stack([np.full(60, -1.0), np.full(60, 1.0)])
@@ -151,7 +151,7 @@ def test_tails_of_counts_are_those_of_the_repeated_rows():
     np.testing.assert_array_equal(found.above, expected.above)
 
 
-def test_equal_chances_have_the_shares_of_the_weights():
+def test_equal_probabilities_have_the_shares_of_the_weights():
     values, weights = np.array([3.0, 1.0, 2.0]), np.array([0.5, 1.5, 1.0])
     chances = equal_chances(values, weights)
     np.testing.assert_allclose([(chances == value).mean() for value in (1.0, 2.0, 3.0)], [0.5, 1 / 3, 1 / 6], atol=0.02)

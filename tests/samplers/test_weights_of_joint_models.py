@@ -1,4 +1,4 @@
-"""Weights in the empirical conditional, the mixture and the vine: counts are repeated rows, others a known process."""
+"""Weights in the empirical conditional, the mixture and the vine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def repeated(X, counts):
 
 @pytest.mark.filterwarnings("ignore:.*rows could not be drawn within")
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_counts_draw_what_the_repeated_rows_draw(sampler, loans, counts):
+def test_counts_draw_the_same_as_repeated_rows(sampler, loans, counts):
     weighted, expected = chain_of(sampler, loans, counts), chain_of(sampler, repeated(loans, counts))
     given, within = loans[FIXED].iloc[:40], {"savings": (1_000, 30_000)}
     pd.testing.assert_frame_equal(weighted.sample(10, given), expected.sample(10, given))
@@ -64,8 +64,8 @@ def test_counts_draw_what_the_repeated_rows_draw(sampler, loans, counts):
 
 
 @pytest.mark.slow
-def test_a_bandwidth_is_that_of_the_repeated_rows(loans, counts):
-    """A mixed given goes by Gower's distance, a numeric one by Mahalanobis'; both by AICc, of more rows than 500."""
+def test_bandwidth_equals_repeated_rows(loans, counts):
+    """Mixed givens use Gower's distance, numeric ones Mahalanobis'; both by AICc, with more than 500 rows."""
     for columns in (["age", "sex", "savings"], ["age", "savings"]):
         X = pd.concat([loans[columns]] * 2, ignore_index=True)
         copies = np.concatenate([counts, counts[::-1]])
@@ -79,7 +79,7 @@ def test_a_bandwidth_is_that_of_the_repeated_rows(loans, counts):
         np.testing.assert_allclose(np.abs(found.scaling_.factor), np.abs(wanted.scaling_.factor), rtol=1e-9)
 
 
-def test_mahalanobis_scales_are_those_of_the_weighted_covariance():
+def test_mahalanobis_scales_match_the_weighted_covariance():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3)), columns=list("abc"))
     weights = rng.uniform(0.2, 3.0, 60)
@@ -90,7 +90,7 @@ def test_mahalanobis_scales_are_those_of_the_weighted_covariance():
 
 
 @pytest.mark.parametrize("name", ["empirical", "vine"])
-def test_counts_support_what_the_repeated_rows_support(name, loans, counts):
+def test_counts_support_the_same_as_repeated_rows(name, loans, counts):
     if name == "vine":
         pytest.importorskip("pyvinecopulib", reason=NO_VINE)
     numbers = loans[["age", "savings"]]
@@ -108,7 +108,7 @@ def test_counts_support_what_the_repeated_rows_support(name, loans, counts):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_weights_have_no_scale_and_zeros_are_absent(sampler, loans):
+def test_weights_are_relative_and_zeros_are_absent(sampler, loans):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, N)
     weights[:40] = 0.0
     plain = chain_of(sampler, loans.iloc[40:], weights[40:]).sample(150)
@@ -126,7 +126,7 @@ def test_weights_have_no_scale_and_zeros_are_absent(sampler, loans):
 )
 @pytest.mark.parametrize("share", [0.1, 0.9])
 def test_draws_follow_the_weights_of_a_known_process(sampler, share):
-    """y = 3 x + e in one group of rows, y = 30 - x + e in the other: by weight, one or the other is the rule."""
+    """y = 3 x + e in one group of rows, y = 30 - x + e in the other: the weights decide which one dominates."""
     rng = np.random.default_rng(0)
     n = 1000
     group, x = np.arange(n) % 2, rng.normal(size=n)
@@ -141,8 +141,8 @@ def test_draws_follow_the_weights_of_a_known_process(sampler, share):
     assert np.polyfit(given["x"][mine], drawn[mine], 1)[0] == pytest.approx(slope, abs=0.6)
 
 
-def test_em_of_fractions_is_that_of_as_many_copies():
-    """Weights w and rows repeated 10 w times have the same maximum, but for pseudo-rows, of which 10 times as many."""
+def test_em_of_fractional_weights_equals_copies():
+    """Weights w and rows repeated 10 w times have the same maximum with 10 times as many pseudo-rows."""
     rng = np.random.default_rng(2)
     X = pd.DataFrame({"x": rng.normal(size=300), "level": rng.choice(["a", "b", "c"], 300)})
     tenths = rng.integers(1, 20, 300)
@@ -155,7 +155,7 @@ def test_em_of_fractions_is_that_of_as_many_copies():
     np.testing.assert_allclose(by_weight.shares[0, 1:][codes], shares, atol=1e-12)
 
 
-def test_leaving_a_row_out_leaves_its_weight_out():
+def test_leave_one_out_removes_the_weight():
     rng = np.random.default_rng(5)
     X = pd.DataFrame({"x": rng.normal(size=400), "y": rng.normal(size=400)})
     weights = rng.integers(1, 4, 400).astype(float)
@@ -172,7 +172,7 @@ def test_leaving_a_row_out_leaves_its_weight_out():
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_weighted_chains_survive_storage(sampler, loans, counts, tmp_path):
+def test_weighted_chains_round_trip(sampler, loans, counts, tmp_path):
     chain = chain_of(sampler, loans, 1.5 * counts)
     chain.save(tmp_path / "chain")
     again = mcce.ChainModel.load(tmp_path / "chain")
@@ -181,7 +181,7 @@ def test_weighted_chains_survive_storage(sampler, loans, counts, tmp_path):
     pd.testing.assert_series_equal(again.log_density(rows), chain.log_density(rows))
 
 
-def test_a_refit_without_weights_forgets_them(loans):
+def test_refit_without_weights_discards_them(loans):
     table = Schema.from_data(loans).encode(loans)
     sampler = mcce.EmpiricalSampler(bandwidth=0.3)
     sampler.fit(table.first(2), Column(table.features[3], table.matrix[:, 3], np.full(N, 2.0)))
@@ -190,8 +190,8 @@ def test_a_refit_without_weights_forgets_them(loans):
 
 
 @pytest.mark.slow
-def test_a_mixture_of_rows_with_missing_scores_can_be_stored(tmp_path):
-    """Covariances of filled scores are symmetric but for rounding."""
+def test_mixture_with_missing_scores_round_trips(tmp_path):
+    """Covariances of imputed scores are symmetric up to rounding."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(300, 4)) @ rng.normal(size=(4, 4)), columns=list("abcd"))
     X = X.mask(rng.random(X.shape) < 0.2)

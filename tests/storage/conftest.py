@@ -1,4 +1,4 @@
-"""Good files, to be spoilt."""
+"""Valid files, to be corrupted."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.storage import good
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory):
-    """Return the bytes of a few good files by name."""
+    """Return the bytes of a few valid files by name."""
     folder = tmp_path_factory.mktemp("good")
     for name in ("cart", "rpart", "copula", "marginal", "coefficients", "empirical", "boosting", "mixture"):
         good.chain(name).save(folder / f"{name}.mcce")

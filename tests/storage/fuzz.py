@@ -1,4 +1,4 @@
-"""Spoil good files and use them: ``python -m tests.storage.fuzz FIRST LAST``; a line for each kind of outcome.
+"""Corrupt valid files and use them: ``python -m tests.storage.fuzz FIRST LAST``; one line per kind of outcome.
 
 A case that raises anything but an `MCCEError` is printed with its number, which makes it again. Each case has some
 seconds and some gigabytes; a case that takes more ends the process with its number in the log.
@@ -21,7 +21,7 @@ SECONDS, GIGABYTES = 60, 6
 
 
 def spoilt(files, number: int):
-    """Return the name, kind and bytes of a spoilt file; one in four is spoilt as bytes."""
+    """Return the name, kind and bytes of a corrupted file; one in four is corrupted as bytes."""
     chance = random.Random(number)
     name = chance.choice(sorted(files))
     kind, data = files[name]
@@ -29,7 +29,7 @@ def spoilt(files, number: int):
 
 
 def run(first: int, last: int, report=print) -> collections.Counter:
-    """Run the cases from `first` to before `last`; count what came of them."""
+    """Run the cases from `first` to before `last`; count the outcomes."""
     outcomes = collections.Counter()
     with tempfile.TemporaryDirectory() as folder:
         files = good_files(Path(folder))

@@ -1,4 +1,4 @@
-"""Small objects of every kind that can be saved, for round trips, for files to keep, and for files to spoil."""
+"""Small objects of every kind that can be saved, for round trips, kept files and corrupted files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEVELS = ["a,b", 'c"d', "<script>", "é\n", ""]
 
 
 def table(n=60, *, missing=True, seed=3):
-    """Return rows of every kind of column, whose numbers have few distinct values, so that files are small."""
+    """Return rows of every kind of column with few distinct numbers, so that files are small."""
     rng = np.random.default_rng(seed)
     x = rng.integers(0, 12, n)
     frame = pd.DataFrame(
@@ -75,7 +75,7 @@ if HAS_VINE:
 
 
 def rows_of(name, n=60, *, missing=True):
-    """Return the rows that the chain of a family is fitted to."""
+    """Return the training rows for the chain of a family."""
     X = table(n, missing=missing)
     if name in ("boosting", "mixture"):  # a column with more numbers than are classes
         X["wage"] = np.sqrt(np.arange(n)) + X["n"]

@@ -1,4 +1,4 @@
-"""Good files, spoilt: as bytes, or entry by entry with the checksums made right again.
+"""Corrupted files: as bytes, or entry by entry with corrected checksums.
 
 What comes of a spoilt file is an `MCCEError` when it is loaded, or an object that draws or refuses by an `MCCEError`.
 """
@@ -29,7 +29,7 @@ VALUES = [*NUMBERS, *FLOATS, *TEXTS, *OTHERS]
 
 
 def spoil_bytes(data: bytes, chance: random.Random) -> bytes:
-    """Return a file with bytes changed, lost, doubled or cut off."""
+    """Return a file with bytes changed, removed, doubled or truncated."""
     data = bytearray(data)
     for _ in range(chance.choice([1, 1, 1, 3, 20])):
         at = chance.randrange(len(data))
@@ -56,7 +56,7 @@ def read_entries(data: bytes) -> dict[str, bytes]:
 
 
 def signed(entries: dict[str, bytes]) -> bytes:
-    """Return a file of these entries with the right sizes and checksums in its manifest."""
+    """Return a file of these entries with correct sizes and checksums in its manifest."""
     manifest = json.loads(entries["manifest.json"])
     manifest["entries"] = {
         name: [len(part), hashlib.sha256(part).hexdigest()] for name, part in entries.items() if name != "manifest.json"
@@ -154,7 +154,7 @@ def _spoil_json(value, chance: random.Random) -> None:
 
 
 def _find_places(part, places) -> bool:
-    """List where something stands in JSON, and whether it names an array; return whether any part does."""
+    """List the positions of values in JSON and whether they name an array; return whether any part does."""
     if isinstance(part, dict) and part.get("type") == "array":
         places += [(part, key, True) for key in part]
         return True
@@ -165,7 +165,7 @@ def _find_places(part, places) -> bool:
 
 
 def good_files(folder) -> dict[str, tuple[str, bytes]]:
-    """Return the bytes of files of every kind, and which kind."""
+    """Return the bytes of files of every kind, and their kinds."""
     made = {}
     for name in good.CHAINS:
         for decision in (False, True) if name in ("cart", "copula", "coefficients") else (False,):
@@ -180,7 +180,7 @@ def good_files(folder) -> dict[str, tuple[str, bytes]]:
 
 
 def use(kind: str, path, *, inspect: bool) -> str:
-    """Load a file and use what it holds; return what came of it: "refused", "refused later" or "used"."""
+    """Load a file and use its object; return the outcome: "refused", "refused later" or "used"."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if inspect:

@@ -1,4 +1,4 @@
-"""Good files, changed and signed again; and the refusal of them."""
+"""Valid files that are modified and signed again, and their rejection."""
 
 import tracemalloc
 
@@ -9,14 +9,14 @@ from mcce import InputError
 
 
 def refuse(path, data, match, load=mcce.ChainModel.load):
-    """Load bytes, which must be refused."""
+    """Load bytes, which must raise."""
     path.write_bytes(data)
     with pytest.raises(InputError, match=rf"'{path.name}' cannot be loaded: .*{match}"):
         load(path)
 
 
 def memory_to_refuse(path, data, match):
-    """Load bytes, which must be refused, and return how many bytes of memory that took at most."""
+    """Load bytes, which must raise, and return the peak memory in bytes."""
     tracemalloc.start()
     try:
         refuse(path, data, match)

@@ -1,4 +1,4 @@
-"""Saved and loaded objects draw the same, in this process and in another."""
+"""Saved and loaded objects draw the same in this process and in another."""
 
 import dataclasses
 import hashlib
@@ -29,7 +29,7 @@ def digest(frame):
 @pytest.mark.parametrize(
     ("name", "decision"), [*((name, False) for name in good.CHAINS), ("cart", True), ("copula", True)]
 )
-def test_a_chain_draws_the_same_after_a_round_trip(name, decision, tmp_path):
+def test_chain_draws_the_same_after_a_round_trip(name, decision, tmp_path):
     chain = good.chain(name, decision=decision)
     chain.save(tmp_path / "chain.mcce")
     again = mcce.ChainModel.load(tmp_path / "chain.mcce", n_jobs=1)
@@ -52,7 +52,7 @@ def test_a_chain_draws_the_same_after_a_round_trip(name, decision, tmp_path):
 @pytest.mark.parametrize(
     "name", ["marginal", "parametric", "pmm", "empirical", *slow("cart", "rpart", "ctree", "forest", "boosting")]
 )
-def test_columns_that_say_nothing_come_back(name, tmp_path):
+def test_constant_columns_round_trip(name, tmp_path):
     X = good.rows_of(name).assign(
         never=np.nan, nobody=np.array([None] * 60, dtype=object), none=pd.Categorical([None] * 60, []), always=3
     )
@@ -85,7 +85,7 @@ def test_another_process_draws_the_same(tmp_path):
     assert json.loads(done.stdout) == drawn, done.stderr
 
 
-def test_settings_that_are_not_the_usual_ones_come_back(tmp_path):
+def test_non_default_settings_round_trip(tmp_path):
     X = good.table(missing=False)
     fixed = pd.Index(["sex"])
     chain = mcce.ChainModel(
@@ -141,7 +141,7 @@ def wide_table():
 
 
 @pytest.mark.slow
-def test_every_dtype_comes_back(tmp_path):
+def test_every_dtype_round_trips(tmp_path):
     X = wide_table()
     chain = mcce.ChainModel(fixed=["uint8", "string"], random_state=1).fit(X)
     chain.save(tmp_path / "chain.mcce")
@@ -151,7 +151,7 @@ def test_every_dtype_comes_back(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_result_with_every_dtype_comes_back(tmp_path):
+def test_result_with_every_dtype_round_trips(tmp_path):
     X = wide_table()
     X.index = pd.CategoricalIndex([f"row {i}" for i in range(len(X))], name="who")
     explainer = mcce.MCCE(lambda rows: rows["uint8"] > 4, decision=True, fixed=["string"], random_state=1).fit(X)
@@ -168,7 +168,7 @@ def test_a_result_with_every_dtype_comes_back(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_result_in_which_nothing_was_found_comes_back(tmp_path):
+def test_empty_result_round_trips(tmp_path):
     made = good.explainer()
     X = good.table(12, seed=4)
     accepted = X[good.accepted(X) >= 0.5]
@@ -196,7 +196,7 @@ def answers(rows):
 
 
 @pytest.mark.parametrize("name", slow_but(DECISIONS, "label"))
-def test_an_explainer_explains_the_same_after_a_round_trip(name, tmp_path):
+def test_explainer_explains_the_same_after_a_round_trip(name, tmp_path):
     model = good.accepted if name in ("pair", "interval") else answers
     made = mcce.MCCE(model, decision=DECISIONS[name], fixed=["sex"], random_state=5, n_jobs=1).fit(good.table())
     made.save(tmp_path / "explainer.mcce")
@@ -209,7 +209,7 @@ def test_an_explainer_explains_the_same_after_a_round_trip(name, tmp_path):
 
 
 @pytest.mark.slow
-def test_constraints_and_plausibility_come_with_the_explainer(tmp_path):
+def test_constraints_and_plausibility_are_saved_with_the_explainer(tmp_path):
     constraints = [
         mcce.allow("n", low=1, step=2, direction="increase"),
         mcce.allow("day", low=pd.Timestamp("2020-01-08")),
@@ -230,7 +230,7 @@ def test_constraints_and_plausibility_come_with_the_explainer(tmp_path):
 
 
 @pytest.mark.slow
-def test_models_and_functions_are_given_again(tmp_path):
+def test_models_and_functions_are_passed_when_loading(tmp_path):
     path = tmp_path / "explainer.mcce"
     several = mcce.Several({"score": (good.accepted, (0.3, 1)), "answer": (answers, mcce.Not("no"))}, agree="all")
     made = mcce.MCCE(None, decision=several, fixed=["sex"], random_state=5).fit(good.table())
@@ -260,14 +260,14 @@ def test_models_and_functions_are_given_again(tmp_path):
         made.save(path)
 
 
-def test_another_model_is_told(tmp_path):
+def test_different_model_is_reported(tmp_path):
     good.explainer().save(tmp_path / "explainer.mcce")
     with pytest.warns(MCCEWarning, match=r"the model answers \d+ of 16 training rows differently"):
         mcce.MCCE.load(tmp_path / "explainer.mcce", model=lambda rows: good.accepted(rows) / 2)
 
 
 class Rounded(mcce.ConditionalSampler):
-    """Writes a state of its own, with an entry that looks like one of ours."""
+    """A sampler with a custom state that has an entry like a built-in one."""
 
     handles = frozenset({"numeric"})
 
@@ -286,14 +286,14 @@ class Rounded(mcce.ConditionalSampler):
 mcce.register_sampler("tests.rounded", Rounded)
 
 
-def test_a_plug_in_is_stored_by_its_fitted_attributes(tmp_path):
+def test_plug_in_is_stored_by_its_fitted_attributes(tmp_path):
     X = good.table(missing=False)
     chain = mcce.ChainModel(sampler={"n": Rounded(), "*": "cart"}, fixed=["sex"], random_state=1).fit(X)
     chain.save(tmp_path / "chain.mcce")
     pd.testing.assert_frame_equal(mcce.ChainModel.load(tmp_path / "chain.mcce").sample(30), chain.sample(30))
 
 
-def test_what_cannot_be_stored_is_refused_with_a_reason(tmp_path):
+def test_unstorable_objects_raise_with_a_reason(tmp_path):
     path = tmp_path / "x.mcce"
     path.write_text("as it was")
     X = good.table(missing=False)
@@ -316,7 +316,7 @@ def test_what_cannot_be_stored_is_refused_with_a_reason(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["x.mcce"]
 
 
-def test_everything_that_is_read_is_checked():
+def test_everything_read_is_checked():
     # plain values, dtypes and scalars are made by constructors that refuse what they cannot hold
     by_constructor = {
         *("Allow", "Rule", "Interval", "OneOf", "Not", "Decimal", "Fraction", "bytes"),
@@ -353,7 +353,7 @@ def test_distances_learned_from_the_training_rows_are_loaded(measure, tmp_path):
     pd.testing.assert_frame_equal(again.measures, before.measures)
 
 
-def test_a_measure_that_no_file_holds_is_named(tmp_path):
+def test_unstorable_measure_is_named(tmp_path):
     explainer = good.explainer()
     explainer.save(tmp_path / "a.mcce")
     loaded = mcce.MCCE.load(tmp_path / "a.mcce", model=good.accepted)
@@ -362,7 +362,7 @@ def test_a_measure_that_no_file_holds_is_named(tmp_path):
         loaded.explain(good.table(4), measures=("L0", "hvdm"))
 
 
-def test_a_table_of_distances_that_leads_beyond_its_end():
+def test_distance_table_index_out_of_range():
     features = mcce.Schema.from_data(good.table()).features
     matrix = mcce.Schema.from_data(good.table()).encode(good.table()).matrix
     made = hvdm(features, matrix, matrix[:, 5] > 8)

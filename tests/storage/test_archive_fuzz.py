@@ -1,4 +1,4 @@
-"""Spoilt files never crash, hang or raise anything but an `MCCEError`; see `tests.storage.fuzz`."""
+"""Corrupted files never crash, hang or raise anything but an `MCCEError`; see `tests.storage.fuzz`."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.mark.slow
-def test_a_hundred_spoilt_files():
+def test_hundred_corrupted_files():
     failed = []
     outcomes = run(0, 100, failed.append)
     assert failed == []
@@ -23,7 +23,7 @@ def test_a_hundred_spoilt_files():
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("bounds", ["", "1"])
-def test_thousands_of_spoilt_files(bounds, tmp_path):
+def test_thousands_of_corrupted_files(bounds, tmp_path):
     n_files = 1000 if bounds else 6000  # kernels that look where they read are slow
     settings = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"} if bounds else {}
     done = subprocess.run(

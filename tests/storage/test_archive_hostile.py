@@ -1,4 +1,4 @@
-"""Archives that somebody made to do harm, one by one: each is refused with what is wrong, and makes no room for it."""
+"""Malicious archives raise with the cause and allocate no memory."""
 
 import io
 import json
@@ -29,12 +29,12 @@ def with_manifest(data, **changes):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 0.999])
-def test_a_truncated_file(files, share, tmp_path):
+def test_truncated_file(files, share, tmp_path):
     data = files["cart"]
     refuse(tmp_path / "a.mcce", data[: int(share * len(data))], r"it is not a file of mcce, or incomplete")
 
 
-def test_a_flipped_bit_of_an_entry(files, tmp_path):
+def test_flipped_bit_of_an_entry(files, tmp_path):
     entries = [*read_entries(files["cart"]).items()]
     data = bytearray(zipped(entries, zipfile.ZIP_STORED))
     data[data.index(b'"state.json"')] ^= 1  # in the manifest
@@ -55,7 +55,7 @@ def test_other_files(files, tmp_path):
         mcce.ChainModel.load(tmp_path / "nothing.mcce")
 
 
-def test_a_newer_format_says_what_to_do(files, tmp_path):
+def test_newer_format_raises_with_a_fix(files, tmp_path):
     data = with_manifest(files["cart"], version=2, versions={"mcce": "7.0"})
     refuse(
         tmp_path / "a.mcce", data, r"version 2 of the format, written by mcce 7\.0, .* up to version 1\. Update mcce\.$"
@@ -64,26 +64,26 @@ def test_a_newer_format_says_what_to_do(files, tmp_path):
     refuse(tmp_path / "a.mcce", with_manifest(files["cart"], version="1"), "gives no version of the format")
 
 
-def test_an_object_of_another_kind_names_its_own_load(files, tmp_path):
+def test_object_of_another_kind_names_its_load_function(files, tmp_path):
     refuse(tmp_path / "a.mcce", files["explainer"], r"it holds a MCCE, not a Generator; use MCCE\.load\.$")
     refuse(tmp_path / "a.mcce", with_manifest(files["cart"], kind="os.system"), "does not say what it holds")
 
 
 @pytest.mark.parametrize("name", ["../../evil.npy", "/etc/passwd", "C:\\evil", "a/0.npy", "00.npy", "0.npy/", "x.npy"])
-def test_names_that_lead_elsewhere(files, name, tmp_path):
+def test_path_traversal_in_entry_names(files, name, tmp_path):
     data = zipped([*read_entries(files["cart"]).items(), (name, b"x")])
     refuse(tmp_path / "a.mcce", data, "it has an entry .*which no file of mcce has")
     assert [path.name for path in tmp_path.iterdir()] == ["a.mcce"]
 
 
-def test_an_entry_twice(files, tmp_path):
+def test_duplicate_entry(files, tmp_path):
     entries = read_entries(files["cart"])
     with pytest.warns(UserWarning, match="Duplicate name"):
         data = zipped([*entries.items(), ("0.npy", entries["1.npy"])])
     refuse(tmp_path / "a.mcce", data, "it has an entry twice")
 
 
-def test_entries_that_the_manifest_does_not_have(files, tmp_path):
+def test_entries_missing_from_the_manifest(files, tmp_path):
     entries = read_entries(files["marginal"])
     refuse(tmp_path / "a.mcce", zipped([*entries.items(), ("9999.npy", b"x")]), "lists other entries than there are")
     less = {name: part for name, part in entries.items() if name != "0.npy"}
@@ -93,7 +93,7 @@ def test_entries_that_the_manifest_does_not_have(files, tmp_path):
     refuse(tmp_path / "a.mcce", signed(entries | {one_more: entries["0.npy"]}), "state.json has no place for 1 of the")
 
 
-def test_bombs_make_no_room(files, tmp_path):
+def test_zip_bombs_allocate_no_memory(files, tmp_path):
     entries = read_entries(files["marginal"])
     zeros = io.BytesIO()
     np.save(zeros, np.zeros(5 * SMALL // 8))
@@ -113,8 +113,8 @@ def test_bombs_make_no_room(files, tmp_path):
     assert memory_to_refuse(tmp_path / "a.mcce", spaces, "the entry 'manifest.json' says that") < 2 * SMALL
 
 
-def test_sizes_that_are_not_true(files, tmp_path):
-    """An entry may say that it is smaller or larger than it is, in the directory of the zip."""
+def test_false_sizes(files, tmp_path):
+    """The zip directory may state a smaller or larger size than the entry has."""
     entries = read_entries(files["marginal"])
     for factor in (0.5, 2, 10_000):
         file = bytearray(zipped([*entries.items()]))
@@ -125,8 +125,8 @@ def test_sizes_that_are_not_true(files, tmp_path):
         assert memory_to_refuse(tmp_path / "a.mcce", bytes(file), "") < 3 * SMALL
 
 
-def test_entries_that_share_bytes(files, tmp_path):
-    """Many entries of the directory may point to the same packed bytes."""
+def test_overlapping_entries(files, tmp_path):
+    """Many entries of the directory may refer to the same compressed bytes."""
     data = files["marginal"]
     end = data.rindex(b"PK\x05\x06")
     (count, size, offset) = struct.unpack_from("<H2x2I", data, end + 8)

@@ -1,4 +1,4 @@
-"""Arrays, JSON and numbers that somebody made to do harm: each is refused with what is wrong."""
+"""Malicious arrays, JSON and numbers raise with the cause."""
 
 import gc
 import io
@@ -25,7 +25,7 @@ def with_state(data, change):
 
 
 def find_all(state, kind):
-    """Return the objects of a type in a state, those that are less deep first."""
+    """Return the objects of a type in a state, shallow ones first."""
     found, waiting = [], [state]
     while waiting:
         part = waiting.pop(0)
@@ -41,7 +41,7 @@ def find(state, kind):
 
 
 def with_array(data, kind, field, change):
-    """Return a file in which one array, the first of an object of some type that is not empty, was changed."""
+    """Return a file in which the first non-empty array of an object of some type was changed."""
     entries = read_entries(data)
     names = [f"{each[field]['entry']}.npy" for each in find_all(json.loads(entries["state.json"]), kind)]
     name = next(each for each in names if np.load(io.BytesIO(entries[each])).size)
@@ -87,14 +87,14 @@ def npy(shape, descr, data=b"", fortran=False):
         (b"", "it is not an array"),
     ],
 )
-def test_arrays_that_are_none(files, entry, match, tmp_path):
+def test_invalid_arrays(files, entry, match, tmp_path):
     data = signed(read_entries(files["marginal"]) | {"0.npy": entry})
     assert memory_to_refuse(tmp_path / "a.mcce", data, match) < 3 * SMALL
 
 
 @pytest.fixture
 def no_collection():
-    """Keep finalizers of other tests' garbage from running at the recursion limit, where they would fail."""
+    """Prevent finalizers of other tests' garbage from running at the recursion limit, where they would fail."""
     gc.collect()
     gc.disable()
     yield
@@ -102,7 +102,7 @@ def no_collection():
 
 
 @pytest.mark.usefixtures("no_collection")
-def test_json_that_is_none(files, tmp_path):
+def test_invalid_json(files, tmp_path):
     entries = read_entries(files["marginal"])
     for text, match in [
         (b"[" * 100_000, "more than 64 deep|is not JSON"),
@@ -139,7 +139,7 @@ def test_json_that_is_none(files, tmp_path):
         ("ChainModel", {"visit_sequence_": []}, "visit_sequence_ is not that of the features"),
     ],
 )
-def test_json_that_names_what_there_is_not(files, kind, changes, match, tmp_path):
+def test_json_with_unknown_names(files, kind, changes, match, tmp_path):
     def change(state):
         found = find(state, kind)
         kept = json.dumps(found)
@@ -150,7 +150,7 @@ def test_json_that_names_what_there_is_not(files, kind, changes, match, tmp_path
     refuse(tmp_path / "a.mcce", with_state(files["marginal"], change), match)
 
 
-def test_ranges_and_repeats_that_would_take_forever(files, tmp_path):
+def test_huge_ranges_and_repeats(files, tmp_path):
     def levels(state):
         find(state, "pandas.CategoricalDtype")["categories"] = {
             "type": "pandas.RangeIndex", "start": 0, "stop": 10**15, "step": 1, "name": None,
@@ -225,11 +225,11 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "kind", "field", "change", "match"), CASES)
-def test_numbers_that_kernels_would_follow(files, name, kind, field, change, match, tmp_path):
+def test_out_of_range_indices_for_kernels(files, name, kind, field, change, match, tmp_path):
     refuse(tmp_path / "a.mcce", with_array(files[name], kind, field, change), match)
 
 
-def test_a_bandwidth_whose_square_overflows(files, tmp_path):
+def test_bandwidth_with_overflowing_square(files, tmp_path):
     def change(state):
         for sampler in find_all(state, "sampler"):
             sampler["fitted"]["bandwidth_"] = 1e308
@@ -241,7 +241,7 @@ def test_a_bandwidth_whose_square_overflows(files, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", nightly_but(list(good.CHAINS), "cart"))
-def test_single_numbers_at_the_ends_of_the_range_of_floats(name, tmp_path):
+def test_scalars_at_the_limits_of_floats(name, tmp_path):
     good.chain(name).save(tmp_path / "good.mcce")
     data = (tmp_path / "good.mcce").read_bytes()
     n_numbers = len(places_of_floats(json.loads(read_entries(data)["state.json"])))
@@ -258,7 +258,7 @@ def test_single_numbers_at_the_ends_of_the_range_of_floats(name, tmp_path):
 
 
 def places_of_floats(part):
-    """Return where single floats stand in JSON."""
+    """Return the positions of single floats in JSON."""
     items = list(part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ())
     here = [(part, key) for key, value in items if isinstance(value, float)]
     return here + [place for _, value in items for place in places_of_floats(value)]
@@ -275,12 +275,12 @@ def places_of_floats(part):
         ("TrainingRows", "hashes", lambda a: a[:0], "hashes are empty"),
     ],
 )
-def test_numbers_of_an_explainer(files, kind, field, change, match, tmp_path):
+def test_invalid_numbers_of_an_explainer(files, kind, field, change, match, tmp_path):
     data = with_array(files["explainer"], kind, field, change)
     refuse(tmp_path / "a.mcce", data, match, lambda path: mcce.MCCE.load(path, model=good.accepted))
 
 
-def test_codes_that_are_no_levels(files, tmp_path):
+def test_codes_that_are_not_levels(files, tmp_path):
     def of_givens(change):
         entries = read_entries(files["marginal"])
         name = f"{json.loads(entries['state.json'])['generator']['training_givens_']['entry']}.npy"
@@ -292,13 +292,13 @@ def test_codes_that_are_no_levels(files, tmp_path):
         refuse(tmp_path / "a.mcce", of_givens(put(0, value)), "training_givens_ holds")
 
 
-def test_a_good_file_signed_again_is_good(files, tmp_path):
+def test_resigned_valid_file_loads(files, tmp_path):
     (tmp_path / "a.mcce").write_bytes(signed(read_entries(files["cart"])))
     assert mcce.ChainModel.load(tmp_path / "a.mcce").sample(3).shape == (3, 7)
 
 
 @pytest.mark.parametrize("name", ["frame", "measures"])
-def test_a_result_whose_rows_have_lost_their_ranks(name, tmp_path):
+def test_result_with_missing_ranks(name, tmp_path):
     good.counterfactuals().save(tmp_path / "found.mcce")
 
     def rename(state):

@@ -1,4 +1,4 @@
-"""Files of every version of the format load, and what they hold draws as it did when they were made."""
+"""Files of every format version load and draw as recorded."""
 
 import importlib.util
 import json
@@ -21,7 +21,7 @@ _spec.loader.exec_module(making)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_kept_file_draws_as_it_did(path):
+def test_kept_file_draws_as_recorded(path):
     if path.stem == "vine":
         pytest.importorskip("pyvinecopulib", reason=NO_VINE)
     drawn = json.loads((path.parent / "drawn.json").read_text(encoding="utf-8"))[path.stem]
@@ -34,13 +34,13 @@ def test_a_kept_file_draws_as_it_did(path):
         assert making.drawn_by_chain(mcce.ChainModel.load(path)) == drawn
 
 
-def test_there_are_files_of_this_version():
+def test_files_of_this_version_exist():
     kept = {path.stem for path in FILES if path.parent.name == f"v{VERSION}"}
     assert kept == {*making.SAMPLERS, "explainer", "counterfactuals"}
 
 
-def test_every_sampler_of_ours_is_kept_and_spoilt():
-    """A new one needs a file that later versions load, and files that the fuzz spoils."""
+def test_every_built_in_sampler_is_kept_and_corrupted():
+    """A new sampler needs a file that later versions load, and files for the fuzz test."""
     ours = {name for name, each in mcce.available_samplers().items() if each.__module__.startswith("mcce.")}
     absent = set() if HAS_VINE else {"vine"}
     spoilt = (sampler for sampler, _ in good.CHAINS.values())
@@ -49,7 +49,7 @@ def test_every_sampler_of_ours_is_kept_and_spoilt():
 
 
 def names_of(sampler):
-    """Return the names of the samplers that a chain is made with."""
+    """Return the names of the samplers of a chain."""
     if isinstance(sampler, dict):
         return {name for each in sampler.values() for name in names_of(each)}
     return {sampler if isinstance(sampler, str) else name_of_sampler(sampler)}

@@ -1,4 +1,4 @@
-"""Declared fields: what each may hold, and what is refused when it is read."""
+"""Declared fields: valid values, and errors when reading others."""
 
 from dataclasses import dataclass, replace
 
@@ -49,7 +49,7 @@ GOOD = Grove(
 )
 
 
-def test_what_is_declared_comes_back():
+def test_declared_values_round_trip():
     state = to_state(GOOD)
     again = from_state(state)
     np.testing.assert_array_equal(again.table, GOOD.table)
@@ -93,7 +93,7 @@ def test_what_is_declared_comes_back():
         ("extra", np.zeros(3), r"extra has the shape \(3,\); expected \(2\)"),
     ],
 )
-def test_what_is_not_declared_is_refused(field, value, message):
+def test_undeclared_values_raise(field, value, message):
     with pytest.raises(InputError, match=f"^tests.Grove: {message}"):
         from_state(to_state(replace(GOOD, **{field: value})))
 
@@ -108,7 +108,7 @@ class Linear(Fitted):
     coef_: object = learned(FLOAT, "columns + 1")
 
 
-def test_what_is_learned_is_there_after_fit_only_and_has_the_lengths_that_are_known():
+def test_fitted_fields_exist_after_fit_with_known_lengths():
     sampler = Linear()
     assert not hasattr(sampler, "donors_")
     assert sampler.weights_ is None

@@ -1,4 +1,4 @@
-"""What a sampler declares of its state, and what the storage layer makes of it."""
+"""The declared state of a sampler and how the storage layer uses it."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from mcce.storage.learned import disclosed, get_state, learned_attributes, set_s
 
 
 class Declared(ConditionalSampler):
-    """Keeps training values, a tuple of objects with more of them, and a mean that it can draw from alone."""
+    """A sampler with training values, a tuple of objects with more of them, and a mean sufficient for draws."""
 
     dispensable = ("donors_", "parts_")
     discloses = "{donors_} values and {parts_.values} others, {kind}"
@@ -31,7 +31,7 @@ class Declared(ConditionalSampler):
 
 
 class Wrapped(ConditionalSampler):
-    """Consists of another sampler."""
+    """A sampler that contains another sampler."""
 
     discloses = "{sampler_}"
 
@@ -75,7 +75,7 @@ def test_training_values_are_left_out_as_declared():
         without_training_values(Undeclared().fit(None, None))
 
 
-def test_what_is_declared_unstorable_is_not_written():
+def test_fields_declared_unstorable_are_not_written():
     fitted = Locked().fit(None, None)
     with pytest.raises(SamplerError, match=r"Locked\(\) cannot be stored: it holds a key\. Fit again"):
         get_state(fitted)
@@ -84,8 +84,8 @@ def test_what_is_declared_unstorable_is_not_written():
     assert set_state(Undeclared(), state).mean_ == 1.0
 
 
-def test_a_contract_without_storage():
-    """Storage and disclosure are no methods of samplers: they declare, and the storage layer reads."""
+def test_contract_without_storage():
+    """Storage and disclosure are not methods of samplers: samplers declare, and the storage layer reads."""
     methods = {"get_state", "set_state", "without_donors", "disclosed"}
     own = {name: cls for name, cls in mcce.available_samplers().items() if cls.__module__.startswith("mcce.")}
     assert {"cart", "forest", "vine"} <= {*own}  # and not those that other tests register

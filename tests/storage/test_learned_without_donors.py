@@ -1,4 +1,4 @@
-"""Files that hold no training row, where the samplers allow it; and R's trees as arrays."""
+"""Files without training rows, where the samplers allow it; and R's trees as arrays."""
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ def test_coefficients_are_stored_without_donors(missing, tmp_path):
     assert chain.log_density(X).notna().all()
 
 
-def test_an_explainer_without_donors_holds_no_training_row(tmp_path):
+def test_explainer_without_donors_holds_no_training_row(tmp_path):
     X = good.table(missing=False)
     X["n"] = X["n"].astype(float) + np.linspace(0.001, 0.002, len(X))  # numbers that would be found in the file
     made = mcce.MCCE(good.accepted, sampler=COEFFICIENTS, fixed=["sex"], random_state=1).fit(X)

@@ -26,7 +26,7 @@ class Pair:
 
 
 def same(a, b):
-    """Return whether two values are the same to the type, the bit and the shape, all the way down."""
+    """Return whether two values have equal type, bits and shape, recursively."""
     if type(a) is not type(b):
         return False
     if isinstance(a, np.ndarray):
@@ -57,7 +57,7 @@ def is_plain(value):
 
 
 def through_a_file(value):
-    """Return what comes back if arrays are stored as bytes and everything else as JSON."""
+    """Return the round trip with arrays as bytes and everything else as JSON."""
     stored = {
         name: np.frombuffer(part.tobytes(), part.dtype).reshape(part.shape)
         if isinstance(part, np.ndarray)
@@ -122,14 +122,14 @@ def objects(items):
 
 @examples(50)
 @given(st.recursive(st.one_of(HASHABLES, ARRAYS), containers, max_leaves=12))
-def test_nested_values_come_back_the_same(value):
+def test_nested_values_round_trip(value):
     state = to_state(value)
     assert is_plain(state)
     assert same(from_state(state), value)
     assert same(through_a_file(value), value)
 
 
-def test_an_array_is_neither_copied_nor_lost_among_keys_with_dots():
+def test_array_is_neither_copied_nor_lost_among_keys_with_dots():
     one, two = np.arange(3), np.arange(4.0)
     flat = flatten({"x": to_state({"a.b": one, "a": {"b": two}})})
     assert sum(part is one for part in flat.values()) == sum(part is two for part in flat.values()) == 1
@@ -162,7 +162,7 @@ def test_an_array_is_neither_copied_nor_lost_among_keys_with_dots():
     ],
     ids=repr,
 )
-def test_levels_come_back_with_their_dtype(index):
+def test_levels_round_trip_with_their_dtype(index):
     for back in (from_state(to_state(index)), through_a_file(index)):
         assert same(back, index)
         assert getattr(back, "freqstr", None) == getattr(index, "freqstr", None)
@@ -181,7 +181,7 @@ def test_levels_come_back_with_their_dtype(index):
     ],
     ids=str,
 )
-def test_dtypes_come_back(dtype):
+def test_dtypes_round_trip(dtype):
     dtype = pd.api.types.pandas_dtype(dtype)
     back = through_a_file(dtype)
     assert type(back) is type(dtype)
@@ -192,11 +192,11 @@ def test_dtypes_come_back(dtype):
 @pytest.mark.parametrize(
     "interval", [Interval(0, 0.1, closed="left", of="default"), Interval(0.5, np.inf), Interval(-1, 1, of=("a", 1))]
 )
-def test_an_interval_comes_back(interval):
+def test_interval_round_trips(interval):
     assert through_a_file(interval) == interval
 
 
-def test_what_is_marked_stays_behind():
+def test_marked_values_are_not_stored():
     state = to_state(Pair(1, 2, scratch=object()))
     assert state == {"type": "tests.Pair", "first": 1, "second": 2}
     assert from_state(state).scratch is None
@@ -224,12 +224,12 @@ class Label:
         (np.dtype([("a", "f8")]), "a dtype that cannot be written as text"),
     ],
 )
-def test_what_cannot_come_back_is_refused_where_it_stands(value, message):
+def test_unstorable_values_raise_with_their_path(value, message):
     with pytest.raises(InputError, match=message):
         to_state(value)
 
 
-def test_a_state_names_registered_types_only():
+def test_state_names_only_registered_types():
     with pytest.raises(InputError, match=r"an object of the type 'os.system', which is not registered"):
         from_state({"type": "os.system", "command": "true"})
     with pytest.raises(InputError, match=r"did you mean 'tests.Pair'"):
@@ -238,7 +238,7 @@ def test_a_state_names_registered_types_only():
         unflatten({"value": [{"type": "array", "name": "value.0"}]})
 
 
-def test_a_name_is_given_once():
+def test_duplicate_name_raises():
     register("tests.Pair", Pair, lambda pair: {"first": pair.first, "second": pair.second}, lambda read: Pair(**read))
     for name, owner in (("tests.Pair", r"tests.storage.test_state.Pair"), ("tuple", "a plain type")):
         with pytest.raises(InputError, match=f"the state name '{name}' is taken by {owner}; choose another"):

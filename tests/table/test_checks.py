@@ -1,4 +1,4 @@
-"""Checks of a table before anything is learned from it or drawn for it."""
+"""Checks of a table before fitting or drawing."""
 
 import numpy as np
 import pandas as pd
@@ -20,11 +20,11 @@ COLUMNS = ["age", "sex", "job", 3]
 
 
 @pytest.mark.parametrize("fixed", [[], ["sex", "age"], ("age", "sex"), {"sex": 1, "age": 2}, pd.Index(["sex", "age"])])
-def test_fixed_features_come_back_in_the_order_of_the_data(fixed):
+def test_fixed_features_are_returned_in_data_order(fixed):
     assert check_fixed(fixed, COLUMNS) == (["age", "sex"] if len(fixed) else [])
 
 
-def test_names_come_back_in_the_order_given():
+def test_names_are_returned_in_the_given_order():
     assert check_fixed_names([3, "age"], COLUMNS, "fixed_features", "x_train") == [3, "age"]
 
 
@@ -39,7 +39,7 @@ def test_names_come_back_in_the_order_given():
         (iter(["age"]), r"fixed is an iterator \(list_iterator\)"),
     ],
 )
-def test_wrong_fixed_features(fixed, message):
+def test_invalid_fixed_features(fixed, message):
     with pytest.raises(InputError, match=message):
         check_fixed(fixed, COLUMNS)
 
@@ -57,13 +57,13 @@ def table_of(**columns):
         ([0.0, 1e-151], "numbers in a range of 1e-151"),
     ],
 )
-def test_numbers_whose_squares_leave_the_range(values, found):
+def test_numbers_with_overflowing_squares(values, found):
     with pytest.raises(InputError, match=f"column 'x' of given holds {found}, whose squares .*; rescale it"):
         check_magnitudes(table_of(a=[1.0, 2.0], x=values), "given")
 
 
 @pytest.mark.parametrize("values", [[1e150, -1e150], [0.0, 1e-150], [5.0, 5.0], [np.nan, np.nan], [1e-300, 1e-300]])
-def test_numbers_whose_squares_do_not(values):
+def test_numbers_without_overflowing_squares(values):
     check_magnitudes(table_of(x=values, level=["a", "b"]), "X")
 
 
@@ -95,13 +95,13 @@ def test_rows_by_position(rows):
 
 
 @pytest.mark.parametrize("names", [(n for n in "ab"), map(str, "ab"), iter({"a": 1}), zip("ab")])
-def test_names_that_can_be_read_once(names):
+def test_one_shot_iterators_of_names(names):
     with pytest.raises(
         InputError, match=r"^role is an iterator \(.*\), which is empty once it has been read; give a list"
     ):
         refuse_iterator(names, "role")
 
 
-def test_names_that_can_be_read_again():
+def test_reusable_iterables_of_names():
     for names in (["a"], ("a",), {"a"}, {"a": 1}.keys(), pd.Index(["a"]), range(3)):
         refuse_iterator(names, "role")

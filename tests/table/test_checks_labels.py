@@ -7,7 +7,7 @@ from mcce import InputError
 from mcce.table.checks import find_labels
 
 
-def test_labels_are_found_whatever_they_are():
+def test_labels_of_any_type_are_found():
     overlapping = pd.IntervalIndex.from_tuples([(0, 2), (1, 3), (0, 5)])
     assert find_labels(overlapping, overlapping[[2, 0]]).tolist() == [2, 0]
     assert find_labels(overlapping, pd.Index([pd.Interval(1, 2)])).tolist() == [-1]
@@ -27,7 +27,7 @@ def test_overlapping_intervals_name_rows():
 
 
 @pytest.mark.parametrize("further", [[1, 2], ["x", "y"], [pd.Timestamp("2020"), pd.Timestamp("2021")], [(1, 2), 3]])
-def test_a_missing_label_names_a_row(further):
+def test_missing_label_names_a_row(further):
     X = pd.DataFrame({"a": np.arange(60.0), "b": ["x", "y", "z"] * 20})
     explainer = mcce.MCCE(lambda rows: rows["a"] > 30, decision=True, fixed=["b"], random_state=1).fit(X)
     ids = pd.Index([None, *further], dtype=object, tupleize_cols=False)
@@ -44,7 +44,7 @@ def test_a_missing_label_names_a_row(further):
 
 @pytest.mark.parametrize("order", ["data", "correlation"])
 @pytest.mark.parametrize("further", ["b", 3, pd.Timestamp("2020-01-01")])
-def test_a_column_without_a_label_is_refused(order, further):
+def test_column_without_a_label_raises(order, further):
     names = pd.Index([None, further, "c"], dtype=object)
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 3)), columns=names)
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Column names from an iterator, which is empty once it is read: refused wherever names are taken."""
+"""Column names from a one-shot iterator raise wherever names are accepted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ X = pd.DataFrame({"a": RNG.integers(0, 5, 200), "b": RNG.integers(0, 5, 200), "c
 
 
 class ReadOnce:
-    """An iterable that hands out one and the same iterator."""
+    """An iterable that returns the same iterator each time."""
 
     def __init__(self, names):
         self.names = iter(names)
@@ -58,7 +58,7 @@ def test_fixed_of_an_explainer_and_a_chain(kind):
 
 
 @pytest.mark.parametrize("kind", REUSABLE)
-def test_fixed_features_stay_however_they_are_collected(kind):
+def test_fixed_features_are_equal_for_any_collection(kind):
     explainer = MCCE(model, decision=True, fixed=REUSABLE[kind](["a"]), random_state=1)
     for _ in range(2):
         found = explainer.fit(X).explain(X.head(30), n_samples=50)

@@ -1,4 +1,4 @@
-"""Warnings of identifiers and of levels seen once: said where they are, quiet for ordinary columns."""
+"""Warnings about identifiers and levels seen once; ordinary columns do not warn."""
 
 import warnings
 
@@ -46,7 +46,7 @@ ORDINARY = {
 
 
 @pytest.mark.parametrize("name", IDENTIFIERS)
-def test_an_identifier_is_seen(name):
+def test_identifier_is_detected(name):
     (said,) = said_of(pd.DataFrame({"age": ORDINARY["age"], "id": IDENTIFIERS[name]}))
     assert said.startswith("X has columns that look like identifiers: 'id' (")
     assert "X.set_index('id'), it names the rows" in said
@@ -54,18 +54,18 @@ def test_an_identifier_is_seen(name):
 
 
 @pytest.mark.parametrize("name", ORDINARY)
-def test_an_ordinary_column_is_passed_over(name):
+def test_ordinary_column_does_not_warn(name):
     assert said_of(pd.DataFrame({"x": ORDINARY[name]})) == []
 
 
-def test_all_identifiers_are_said_at_once():
+def test_all_identifiers_are_reported_at_once():
     X = pd.DataFrame({f"id{k}": np.arange(N) for k in range(7)})
     (said,) = said_of(X)
     assert said.count("whole numbers in 400 rows, one after the other") == 5
     assert "and 2 more" in said
 
 
-def test_a_level_seen_once_is_named():
+def test_level_seen_once_is_named():
     X = pd.DataFrame({"job": ["clerk"] * (N - 2) + ["pilot", "nurse"], "sex": ["m"] * (N - 1) + ["f"]})
     (said,) = said_of(X, fixed=["sex"])
     assert said.startswith("X has levels that only one row has, 'job': 'nurse', 'pilot'. Nothing can be learned")
@@ -73,16 +73,16 @@ def test_a_level_seen_once_is_named():
     assert "'sex'" not in said, "a fixed feature is never moved to a level"
 
 
-def test_levels_that_nobody_has_are_not_seen_once():
+def test_unused_levels_are_not_reported():
     X = pd.DataFrame({"job": pd.Categorical(["clerk"] * N, categories=["clerk", "pilot"])})
     assert said_of(X) == []
 
 
-def test_small_tables_are_left_alone():
+def test_small_tables_do_not_warn():
     assert said_of(pd.DataFrame({"id": range(50), "job": ["clerk"] * 49 + ["pilot"]})) == []
 
 
-def test_the_warning_is_of_the_line_that_fits():
+def test_warning_points_to_the_line_of_fit():
     X = pd.DataFrame({"id": np.arange(N), "age": ORDINARY["age"]})
     for fit in (
         mcce.ChainModel(random_state=1).fit,

@@ -1,4 +1,4 @@
-"""Values that dtypes hold, against pandas' own conversions."""
+"""Values held by dtypes, compared with the conversions of pandas."""
 
 import numpy as np
 import pandas as pd
@@ -24,12 +24,12 @@ def test_numbers(dtype):
 
 
 @pytest.mark.parametrize("dtype", OTHERS, ids=str)
-def test_what_is_no_number(dtype):
+def test_invalid_numbers(dtype):
     assert not dtypes.is_numeric(pd.api.types.pandas_dtype(dtype))
 
 
 @pytest.mark.skipif(np.dtype("longdouble").itemsize <= 8, reason="long doubles are doubles here")
-def test_a_long_double_does_not_fit():
+def test_long_double_does_not_fit():
     assert not dtypes.is_numeric(np.dtype("longdouble"))
 
 
@@ -37,7 +37,7 @@ def test_a_long_double_does_not_fit():
     ("values", "expected"),
     [([1, 2.5], True), ([None, None], True), (["1"], False), ([1, "a"], False)],
 )
-def test_numbers_in_columns_of_objects(values, expected):
+def test_numbers_in_object_columns(values, expected):
     assert dtypes.holds_numbers(pd.Series(values, dtype=object)) is expected
 
 
@@ -76,7 +76,7 @@ DATED = {
 
 @pytest.mark.parametrize("name", DATED)
 @pytest.mark.parametrize("gap", [False, True])
-def test_dates_are_whole_ticks_and_come_back(name, gap):
+def test_dates_are_integer_ticks_and_round_trip(name, gap):
     column = DATED[name].reset_index(drop=True)
     if gap:
         column.iloc[1] = None
@@ -95,7 +95,7 @@ def test_families_of_dates():
     assert len({family[name] for name in ("seconds", "zoned", "durations", "months")}) == 4
 
 
-def test_the_unit_is_the_greatest_that_counts_all_exactly():
+def test_unit_is_the_largest_exact_one():
     days = pd.Series(pd.to_datetime(["2020-01-01", "2020-01-03", "2020-01-07"]).astype("datetime64[ns]"))
     origin, unit = dtypes.origin_and_unit(days, np.zeros(3, dtype=bool), "X")
     assert (origin, unit) == (days.astype("int64").min(), 2 * 86_400 * 10**9)

@@ -1,4 +1,4 @@
-"""One column: its kind, its levels, its values as floats and back."""
+"""One column: its kind, its levels, and its conversion to floats and back."""
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ def test_levels_and_span():
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False, width=64)), min_size=1))
-def test_floats_come_back_to_the_bit(values):
+def test_floats_round_trip_exactly(values):
     column = pd.Series(values, dtype="float64", name="c")
     feature = read_feature(column, None, "X")
     back = pd.Series(feature.decode(feature.encode(column, "X")), name="c")
@@ -54,7 +54,7 @@ def test_floats_come_back_to_the_bit(values):
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1).filter(lambda values: any(values)))
-def test_levels_come_back(values):
+def test_levels_round_trip(values):
     column = pd.Series(pd.Categorical(values, categories=["c", "a", "b"]), name="c")
     feature = read_feature(column, None, "X")
     back = pd.Series(feature.decode(feature.encode(column, "X")), name="c", dtype=feature.dtype)
@@ -66,8 +66,8 @@ def test_levels_come_back(values):
     st.lists(st.integers(-7, 7)),
     st.sampled_from(["int64", "int8", "uint8", "uint64", "bool"]),
 )
-def test_whole_numbers_as_levels(train, new, dtype):
-    """The code is the place among the sorted distinct values, and what is not among them is named."""
+def test_integers_as_levels(train, new, dtype):
+    """The code is the position among the sorted distinct values, and unknown values are named."""
     train, new = (pd.Series(np.abs(v) if dtype[0] == "u" else v, dtype="int64").astype(dtype) for v in (train, new))
     feature = read(train, "categorical", dtype=dtype)
     known = {False, True} if dtype == "bool" else set(train.tolist())  # a boolean column has both levels
@@ -105,7 +105,7 @@ def test_numbers_may_be_levels_in_order():
         ),
     ],
 )
-def test_values_that_do_not_fit_are_named(train, new, message):
+def test_invalid_values_are_named(train, new, message):
     feature = read(train)
     with pytest.raises(InputError, match=message):
         feature.encode(pd.Series(new, name="c"), "new")
@@ -124,6 +124,6 @@ def test_values_that_do_not_fit_are_named(train, new, message):
         ([np.inf, 1.0], None, r"column 'c' of X holds 1 infinite value\(s\), the first in row 0"),
     ],
 )
-def test_columns_that_cannot_be_read(values, kind, message):
+def test_unreadable_columns(values, kind, message):
     with pytest.raises(InputError, match=message):
         read(values, kind)

@@ -1,4 +1,4 @@
-"""Frames of other libraries: written as pandas and back without loss, for every type that a column may have."""
+"""Frames of other libraries: lossless conversion to pandas and back for every supported type."""
 
 import datetime as dt
 import pickle
@@ -37,7 +37,7 @@ def frame():
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 @pytest.mark.parametrize("rows", [[0, 1, 2, 3], [0, 2, 3]], ids=["with missing", "complete"])
-def test_a_frame_comes_back_as_it_was(frame, library, rows):
+def test_frame_round_trips(frame, library, rows):
     frame = frame[rows]
     X = frame if library == "polars" else frame.to_arrow()
     schema = Schema.from_data(X)
@@ -51,31 +51,31 @@ def test_a_frame_comes_back_as_it_was(frame, library, rows):
     assert schema.kinds["day"] == "numeric"
 
 
-def test_a_schema_remembers_the_kind_in_its_state(frame):
+def test_schema_state_keeps_the_frame_type(frame):
     schema = Schema.from_data(frame)
     for again in (from_state(to_state(schema)), pickle.loads(pickle.dumps(schema))):
         assert again.decode_for_model(again.encode(frame).matrix).equals(frame, null_equal=True)
 
 
-def test_null_and_nan_in_one_column_are_refused():
+def test_null_and_nan_in_one_column_raise():
     X = pl.DataFrame({"a": [1.0, None, float("nan")]})
     with pytest.raises(mcce.InputError, match=r"column 'a' of X holds both null and NaN; .* fill_nan\(None\)"):
         Schema.from_data(X)
 
 
-def test_a_lazy_frame_is_refused_with_the_way_out():
+def test_lazy_frame_raises_with_a_fix():
     with pytest.raises(mcce.InputError, match=r"X is a LazyFrame, which is not computed; give X.collect\(\)"):
         Schema.from_data(pl.LazyFrame({"a": [1.0]}))
 
 
-def test_a_column_named_twice_is_refused():
+def test_duplicate_column_name_raises():
     X = pa.table([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
     with pytest.raises(mcce.InputError, match=r"X has the column label\(s\) 'a' more than once; rename them"):
         as_frame(X)
 
 
 @pytest.mark.skipif(not hasattr(pa, "string_view"), reason="needs pip install 'pyarrow>=16', which has views")
-def test_views_of_arrow_are_refused_with_the_type_to_cast_to():
+def test_arrow_views_raise_and_name_the_type_to_cast_to():
     views = pa.array(["a", "b"]).cast(pa.string_view())
     with pytest.raises(mcce.InputError, match=r"column 'a' of X has Arrow's type string_view, .*; cast it, to string"):
         Schema.from_data(pa.table({"a": views}))
@@ -84,7 +84,7 @@ def test_views_of_arrow_are_refused_with_the_type_to_cast_to():
 
 
 class OnlyProtocol:
-    """A frame that nobody knows; it speaks one protocol."""
+    """An unknown frame type that implements one protocol."""
 
     columns = ()
 
@@ -103,7 +103,7 @@ class SpeaksInterchange(OnlyProtocol):
 
 
 @pytest.mark.parametrize("speaks", [SpeaksArrow, SpeaksInterchange])
-def test_who_speaks_a_protocol_only_becomes_pandas(speaks):
+def test_interchange_protocol_frames_become_pandas(speaks):
     X = speaks(pa.table({"a": [1, 2, 3], "b": ["x", "y", None]}))
     assert is_other_frame(X)
     assert frame_kind(X) is None
@@ -118,12 +118,12 @@ def test_rows_by_position(frame):
     assert take_rows(frame.to_arrow(), slice(1, 3)).num_rows == 2
 
 
-def test_what_is_missing_is_named(frame, monkeypatch):
+def test_missing_package_is_named(frame, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "narwhals", None)
     with pytest.raises(mcce.InputError, match=r"X is a polars DataFrame, and .* needs narwhals; .*mcce\[frames\]"):
         Schema.from_data(frame)
 
 
 @pytest.mark.parametrize("X", [pd.Series([1.0]), pd.DataFrame({"a": [1]}), np.ones((2, 2)), pl.Series([1.0]), pl, None])
-def test_what_is_no_other_frame(X):
+def test_invalid_frames(X):
     assert not is_other_frame(X)

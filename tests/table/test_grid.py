@@ -1,4 +1,4 @@
-"""The grid of a column, by what its own dtype writes and reads back."""
+"""The grid of a column, compared with what its dtype writes and reads back."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def feature_of(name):
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_training_values_stay_what_they_are(name):
+def test_training_values_are_unchanged(name):
     feature = feature_of(name)
     values = feature.encode(COLUMNS[name].rename("x"), "X")
     np.testing.assert_array_equal(feature.grid.put(values), values)
@@ -63,7 +63,7 @@ def test_training_values_stay_what_they_are(name):
 @pytest.mark.parametrize("name", COLUMNS)
 @examples(10)
 @given(values=ANYTHING)
-def test_numbers_on_the_grid_are_what_the_dtype_reads_back(name, values):
+def test_gridded_numbers_equal_what_the_dtype_reads_back(name, values):
     feature = feature_of(name)
     put = feature.grid.put(np.array(values))
     decoded = pd.Series(feature.decode(put), dtype=feature.dtype, name="x")
@@ -94,19 +94,19 @@ def test_numbers_on_the_grid_are_what_the_dtype_reads_back(name, values):
         ("date32", 1e12, np.floor((2**31 - 1 - 18262) / 3)),
     ],
 )
-def test_the_nearest_point(name, value, expected):
+def test_nearest_grid_point(name, value, expected):
     np.testing.assert_array_equal(feature_of(name).grid.put(np.array([value])), [expected])
 
 
-def test_dates_are_counted_in_their_own_unit():
+def test_dates_are_counted_in_their_unit():
     """Three and 492 days apart: the grid has every third day."""
     feature = feature_of("days")
     assert feature.decode(feature.grid.put(np.array([1.4])))[0] == np.datetime64("2020-01-04")
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_bounds_between_points_are_kept(name):
-    """Brute force: of all points near, the one nearest to the value that the bounds allow, or none."""
+def test_bounds_between_grid_points_are_respected(name):
+    """Brute force: among all near points within the bounds, the one nearest to the value, or none."""
     grid = feature_of(name).grid
     rng = np.random.default_rng(0)
     points = np.unique(grid.put(np.linspace(0.0, 5.0, 5001)))
@@ -135,7 +135,7 @@ def test_missing_and_open_bounds():
 
 
 def test_beyond_the_largest_number_of_a_narrow_dtype():
-    """The next number after it is infinite, with a warning of numpy."""
+    """The next number is infinite, with a warning of numpy."""
     column = np.array([0.1234, 65504.0, 3.7], dtype=np.float16)
     grid = Schema.from_data(pd.DataFrame({"x": column})).features[0].grid
     put = grid.put_within(np.array([7e4, 1.0]), np.array([65505.0, -np.inf]), np.array([1e9, np.inf]))
@@ -161,13 +161,13 @@ def test_decimals(values, decimals):
     assert decimals_of(np.array(values)) == decimals
 
 
-def test_a_column_of_missing_values_has_no_grid():
+def test_column_of_missing_values_has_no_grid():
     feature = Schema.from_data(pd.DataFrame({"x": [np.nan, np.nan]})).features[0]
     assert feature.grid == Grid()
 
 
-def test_what_is_put_on_points_between_bounds():
-    """Against putting many numbers on the grid."""
+def test_rounding_to_grid_points_within_bounds():
+    """Compared with rounding many numbers to the grid."""
     numbers = np.linspace(-3.0, 3.0, 6001) + 1e-5  # none in the middle between two points
     for dtype, decimals in ((np.dtype(np.int64), 0), (np.dtype(np.int8), 0), (np.dtype(float), 1)):
         grid = Grid.of_dtype(dtype, decimals)
@@ -185,8 +185,8 @@ STEPS = ["0.1", "0.25", "0.3", "1", "2.5", "7", "500"]
 
 
 @given(st.sampled_from(STEPS), st.integers(-2000, 2000), st.integers(0, 400), st.integers(-3000, 3000))
-def test_multiples_are_those_of_decimals(step, first, width, value):
-    """Decimals count exactly; every multiple between the bounds is looked at."""
+def test_multiples_are_decimal(step, first, width, value):
+    """Decimals count exactly; every multiple between the bounds is checked."""
     exact, low, high, near = Decimal(step), Decimal(first) / 10, Decimal(first + width) / 10, Decimal(value) / 10
     arrays = [np.array([float(each)]) for each in (near, exact, low, high)]
     assert is_multiple(arrays[0], arrays[1])[0] == (near % exact == 0)
@@ -200,7 +200,7 @@ def test_multiples_are_those_of_decimals(step, first, width, value):
 
 
 @given(st.sampled_from(STEPS), st.sampled_from(STEPS))
-def test_the_common_multiple_is_the_least_decimal_one(a, b):
+def test_common_multiple_is_the_smallest_decimal_one(a, b):
     counted = next(k * Decimal(a) for k in range(1, 100_000) if (k * Decimal(a)) % Decimal(b) == 0)
     assert common_multiple(float(a), float(b)) == float(counted)
     steps = common_multiples(np.array([float(a), np.nan, np.nan]), np.array([float(b), float(b), np.nan]))

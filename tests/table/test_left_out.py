@@ -1,4 +1,4 @@
-"""A level that no training row has: its row is unexplained, with the reason, and all others get the same answer."""
+"""Rows with an unknown level are unexplained with the reason; other rows are unaffected."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def explainer(table):
 
 
 @pytest.mark.parametrize("column", ["job", "size"])
-def test_one_unknown_level_stops_nobody_else(explainer, table, column):
+def test_unknown_level_skips_only_its_row(explainer, table, column):
     people = table[table["pay"] < 40].head(6).astype({column: object})
     who = people.index[2]
     people.loc[who, column] = "pilot"
@@ -64,12 +64,12 @@ def test_one_unknown_level_stops_nobody_else(explainer, table, column):
     assert again.factuals.index.equals(found.factuals.index)
 
 
-def test_a_table_of_nothing_else_is_refused(explainer, table):
+def test_table_of_only_unknown_levels_raises(explainer, table):
     with pytest.raises(InputError, match="holds the level 'pilot'"):
         explainer.explain(table.head(3).assign(job="pilot"))
 
 
-def test_the_steps_alone_give_the_others_what_both_together_do(explainer, table):
+def test_separate_steps_equal_explain_for_the_other_rows(explainer, table):
     people = table[table["pay"] < 40].head(6).astype({"job": object})
     who = people.index[2]
     people.loc[who, "job"] = "pilot"
@@ -88,7 +88,7 @@ def test_the_steps_alone_give_the_others_what_both_together_do(explainer, table)
         explainer.select(mine, people)
 
 
-def test_why_of_the_others_is_about_them(explainer, table):
+def test_reasons_of_the_other_rows_are_computed(explainer, table):
     people = table[table["pay"] < 20].head(4).astype({"job": object})
     people.iloc[0, 1] = "pilot"
     with pytest.warns(MCCEWarning, match="level that is not known"):
@@ -99,7 +99,7 @@ def test_why_of_the_others_is_about_them(explainer, table):
 
 
 @pytest.mark.slow
-def test_conditionals_and_diagnostics_leave_such_rows_out(explainer, table):
+def test_conditionals_and_diagnostics_drop_such_rows(explainer, table):
     new = table.head(120).astype({"job": object})
     new.iloc[5, 1] = "pilot"
     chain = mcce.ChainModel(fixed=["old"], random_state=1).fit(table.iloc[120:])

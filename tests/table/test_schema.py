@@ -1,4 +1,4 @@
-"""Schema and table: kinds, columns, and a table that does not fit is refused."""
+"""Schema and table: kinds, columns, and inconsistent tables."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_kinds():
     assert len(schema) == 7
 
 
-def test_overridden_kinds():
+def test_given_kinds():
     frame = pd.DataFrame({"n": [7, 3, 5], "g": pd.Categorical(["b", "a", "b"], ["b", "a"], ordered=True)})
     schema = Schema.from_data(frame, {"n": "ordered", "g": "categorical"})
     assert schema.kinds == {"n": "ordered", "g": "categorical"}
@@ -50,12 +50,12 @@ def test_overridden_kinds():
     assert_same(schema.decode(schema.encode(frame).matrix), frame)
 
 
-def test_a_boolean_has_two_levels_even_if_one_is_seen():
+def test_boolean_has_two_levels_if_only_one_is_seen():
     assert Schema.from_data(one([True, True])).features[0].n_levels == 2
     assert encoded([True, True], [False, True]).tolist() == [0, 1]
 
 
-def test_levels_are_sorted_or_in_order_of_appearance_when_they_cannot_be():
+def test_levels_are_sorted_or_in_order_of_appearance():
     assert list(Schema.from_data(one(["b", "c", "a"])).features[0].levels) == ["a", "b", "c"]
     assert list(Schema.from_data(one(["b", 2, "a"], object)).features[0].levels) == ["b", 2, "a"]
 
@@ -72,7 +72,7 @@ def test_levels_are_sorted_or_in_order_of_appearance_when_they_cannot_be():
         ({"colour": "ordered"}, r"kinds\['colour'\] is 'ordered', but dtype category has no order"),
     ],
 )
-def test_bad_kinds(kinds, match):
+def test_invalid_kinds(kinds, match):
     frame = pd.DataFrame({"age": [1, 2], "job": pd.Series(["a", "b"], dtype="str"), "yes": [True, False]})
     frame["colour"] = pd.Categorical(["red", "blue"])
     with pytest.raises(InputError, match=match):
@@ -90,7 +90,7 @@ def test_columns_are_found_by_name():
     assert_same(schema.decode(table.matrix), frame)
 
 
-def test_the_model_sees_the_training_frame():
+def test_model_sees_the_training_frame():
     frame = pd.DataFrame(
         {"a": np.array([1, 2], "uint8"), 5: ["x", "y"], "g": pd.Categorical(["u", "v"], ["w", "v", "u"])}
     )
@@ -100,14 +100,14 @@ def test_the_model_sees_the_training_frame():
     assert_same(seen, frame.iloc[[1]].reset_index(drop=True))
 
 
-def test_labels_of_any_sort_come_back():
+def test_labels_of_any_type_round_trip():
     for labels in (["a", "b"], [1, 0], [("a", 1), ("a", 2)], ["a", 3], [1.5, "z"]):
         frame = pd.DataFrame([[1, 2], [3, 4]])
         frame.columns = pd.Index(labels, tupleize_cols=False)
         assert_same(round_trip(frame), frame)
 
 
-def test_no_rows_can_be_encoded_and_decoded():
+def test_empty_table_can_be_encoded_and_decoded():
     frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"], "d": pd.to_datetime(["2020-01-01", "2021-01-01"])})
     schema = Schema.from_data(frame)
     table = schema.encode(frame.iloc[:0])
@@ -152,12 +152,12 @@ def test_subset_and_position():
         (one(np.array(["1678-01-01", "2262-01-01"], dtype="M8[ns]")), "column 'c' of X spans more time"),
     ],
 )  # fmt: skip
-def test_tables_that_cannot_be_read(X, match):
+def test_unreadable_tables(X, match):
     with pytest.raises(InputError, match=match):
         Schema.from_data(X)
 
 
-def test_tables_that_do_not_fit_the_schema():
+def test_tables_inconsistent_with_the_schema():
     frame = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
     schema = Schema.from_data(frame)
     with pytest.raises(InputError, match=r"X lacks the column\(s\) 'b' of the training data; it has 'a'"):
@@ -185,14 +185,14 @@ def table():
     return Schema.from_data(frame).encode(frame)
 
 
-def test_a_table_is_one_fortran_ordered_matrix(table):
+def test_table_is_one_fortran_ordered_matrix(table):
     assert table.matrix.flags.f_contiguous
     assert table.matrix.dtype == np.float64
     assert table.n_rows == 3
     assert table.names == ["a", "b", "c"]
 
 
-def test_columns_cut_from_a_table_know_where_they_stand(table):
+def test_column_subsets_keep_their_positions(table):
     cut = table.select([2, 0]).first(1)
     assert cut.names == ["c"]
     assert cut.positions == (2,)
@@ -205,7 +205,7 @@ def test_columns_cut_from_a_table_know_where_they_stand(table):
     assert column.values.tolist() == [0, 1, 0]
 
 
-def test_rows_cut_from_a_table_are_a_table_of_their_own(table):
+def test_row_subsets_are_separate_tables(table):
     for rows in (np.array([2, 0]), np.array([True, False, True])):
         cut = table.select([0, 1]).take(rows)
         assert cut.root is None
@@ -214,7 +214,7 @@ def test_rows_cut_from_a_table_are_a_table_of_their_own(table):
         assert cut.matrix.flags.f_contiguous
 
 
-def test_shared_work_is_done_once_for_all_cuts_and_threads(table):
+def test_shared_work_is_done_once_for_all_subsets_and_threads(table):
     asked = []
 
     def work(root):
@@ -234,8 +234,8 @@ def test_shared_work_is_done_once_for_all_cuts_and_threads(table):
     assert table.take(np.array([0])).shared("work", work) is not results[0]
 
 
-def test_wide_tables_of_mixed_dtypes_come_back():
-    """Numbers of one dtype are handed to pandas together; columns keep their place, dtype and missing values."""
+def test_wide_tables_of_mixed_dtypes_round_trip():
+    """Numbers of one dtype are passed to pandas together; columns keep their position, dtype and missing values."""
     rng = np.random.default_rng(0)
     kinds = ["float64", "int64", "float32", "int8", "Int64", "category", "object", "bool", "datetime64[us]"]
     X = pd.DataFrame(index=range(30))

@@ -1,4 +1,4 @@
-"""Values that the training table cannot hold are refused, equal ones are the same: nothing is recoded in silence."""
+"""No value is recoded silently: unsupported values raise, and equal values are equal."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_equal_values_of_different_types_are_not_merged(values):
         Schema.from_data(one(values, object))
 
 
-def test_a_missing_value_needs_a_dtype_that_can_hold_it():
+def test_missing_value_requires_a_dtype_that_can_hold_it():
     for train, new in (([1, 2], [1, None]), ([True, False], pd.Series([True, None], dtype=object))):
         schema = Schema.from_data(one(train))
         matrix = schema.encode(one(new)).matrix
@@ -132,5 +132,5 @@ def test_a_missing_value_needs_a_dtype_that_can_hold_it():
         (pd.to_datetime(["2020-01-01", "2020-01-02"], utc=True), [pd.Timestamp("2020-01-02 1:00+01")], [1]),
     ],
 )  # fmt: skip
-def test_equal_values_in_another_dtype_are_the_same_values(train, new, codes):
+def test_equal_values_in_another_dtype_are_equal(train, new, codes):
     np.testing.assert_array_equal(encoded(train, new), codes)

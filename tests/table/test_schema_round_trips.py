@@ -1,4 +1,4 @@
-"""Every dtype comes back from a schema exactly."""
+"""Every dtype round-trips exactly through a schema."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ MISSING = {name: s for name, s in COMPLETE.items() if name not in HOLDS_NO_MISSI
 
 
 @pytest.mark.parametrize("name", COMPLETE)
-def test_every_dtype_comes_back_exactly(name):
+def test_every_dtype_round_trips_exactly(name):
     frame = one(COMPLETE[name])
     back = round_trip(frame)
     assert_same(back, frame)
@@ -122,7 +122,7 @@ def test_every_dtype_comes_back_exactly(name):
 
 
 @pytest.mark.parametrize("name", MISSING)
-def test_every_dtype_comes_back_exactly_with_missing_values(name):
+def test_every_dtype_round_trips_exactly_with_missing_values(name):
     full = MISSING[name]
     some = full.reindex([0, -1, *full.index[1:], -2]).reset_index(drop=True)
     assert some.dtype == full.dtype
@@ -134,14 +134,14 @@ def test_every_dtype_comes_back_exactly_with_missing_values(name):
 
 
 @pytest.mark.parametrize("name", [name for name in MISSING if not name.startswith("object")] + ["object dates"])
-def test_a_column_without_any_value_comes_back(name):
+def test_column_without_values_round_trips(name):
     empty = MISSING[name].reindex([-1, -2]).reset_index(drop=True)
     back = round_trip(one(empty))
     assert_same(back, one(empty))
 
 
 @pytest.mark.parametrize("sentinel", [None, np.nan, pd.NA], ids=["None", "nan", "NA"])
-def test_missing_is_written_as_the_training_column_writes_it(sentinel):
+def test_missing_is_written_like_in_the_training_column(sentinel):
     frame = one(["b", sentinel, "a"], object)
     back = round_trip(frame)
     assert_same(back, frame)
@@ -198,7 +198,7 @@ def frames(draw):
 
 @examples(20, derandomize=True)
 @given(frame=frames())
-def test_random_frames_come_back_exactly(frame):
+def test_random_frames_round_trip_exactly(frame):
     assert_same(round_trip(frame), frame)
 
 
@@ -206,7 +206,7 @@ def test_random_frames_come_back_exactly(frame):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8", "bool", "<U5", "M8[D]", "M8[s]"])
-def test_an_array_comes_back_as_an_array_of_its_dtype(dtype):
+def test_array_round_trips_with_its_dtype(dtype):
     X = np.array([[1, 0], [0, 1], [1, 1]]).astype(dtype)
     schema = Schema.from_data(X)
     assert schema.names == ["x0", "x1"]
@@ -217,7 +217,7 @@ def test_an_array_comes_back_as_an_array_of_its_dtype(dtype):
     assert list(schema.decode(schema.encode(X).matrix).columns) == ["x0", "x1"]
 
 
-def test_the_columns_of_an_object_array_have_their_own_kinds():
+def test_columns_of_an_object_array_have_individual_kinds():
     X = np.array([[1, "a", True, 0.5], [2, "b", False, None]], dtype=object)
     schema = Schema.from_data(X)
     assert list(schema.kinds.values()) == ["numeric", "categorical", "categorical", "numeric"]
@@ -226,7 +226,7 @@ def test_the_columns_of_an_object_array_have_their_own_kinds():
     assert back.tolist() == X[:1].tolist()
 
 
-def test_an_array_and_a_frame_with_its_names_are_the_same_table():
+def test_array_and_frame_with_its_names_are_the_same_table():
     X = np.arange(6.0).reshape(3, 2)
     schema = Schema.from_data(X)
     frame = pd.DataFrame(X[:, ::-1], columns=["x1", "x0"])

@@ -22,7 +22,7 @@ FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\
 
 @pytest.mark.parametrize("text", FORMULAS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_what_a_spreadsheet_would_run_is_text(text, dtype):
+def test_formulas_are_escaped(text, dtype):
     if isinstance(dtype, pd.CategoricalDtype):
         dtype = pd.CategoricalDtype(pd.Index([text, "plain"], dtype=dtype.categories.dtype))
     table = pd.DataFrame({text: pd.Series([text, "plain", None], dtype=dtype)})
@@ -34,7 +34,7 @@ def test_what_a_spreadsheet_would_run_is_text(text, dtype):
     assert unescape_formula("'" + text) == text
 
 
-def test_the_default_text_of_pandas_is_escaped():
+def test_default_text_of_pandas_is_escaped():
     table = pd.DataFrame({"text": ["=1+1", "plain"]})  # object, or Arrow's strings from pandas 3 on
     assert escape_formulas(table)["text"].tolist() == ["'=1+1", "plain"]
 
@@ -47,20 +47,20 @@ def test_numbers_stay_numbers():
     pd.testing.assert_frame_equal(escape_formulas(table), table)
 
 
-def test_a_negative_duration_is_text_to_a_spreadsheet():
+def test_negative_duration_is_escaped():
     table = pd.DataFrame({"wait": pd.to_timedelta(["-1 days", "2 days"])})
     assert escape_formulas(table)["wait"].tolist() == [f"'{pd.Timedelta('-1 days')}", pd.Timedelta("2 days")]
 
 
 @given(st.text(alphabet="'=+-@\ta1,. ", max_size=6))
-def test_every_text_is_restored_and_none_is_run(text):
+def test_every_text_is_restored_and_never_executed(text):
     escaped = escape_formula(text)
     assert unescape_formula(escaped) == text
     is_number = "1" in escaped and set(escaped[1:]) <= set("1.,' ")
     assert is_number or not escaped.startswith(tuple("=+-@\t"))
 
 
-def test_a_result_is_written_safely_unless_asked_otherwise():
+def test_result_is_escaped_by_default():
     X = pd.DataFrame({"=cost": [-1.0, -2.0, 3.0, 4.0] * 10, "who": ["=HYPERLINK(1)", "@b", "c", "d"] * 10})
     found = mcce.MCCE(lambda rows: rows["=cost"] > 0, decision=True, fixed=["who"], random_state=1).fit(X)
     found = found.explain(X.head(2).set_axis(["=A1", "b"]), n_samples=50)

@@ -1,4 +1,4 @@
-"""Frames and their indexes as state: every dtype and every way to be missing comes back."""
+"""Stored frames and indexes: every dtype and every missing value round-trips."""
 
 import datetime
 import decimal
@@ -38,7 +38,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_column_comes_back(name):
+def test_column_round_trips(name):
     frame = COLUMNS[name].to_frame(name).set_axis(pd.Index([5, 3, 4], name="id"))
     back = from_state(to_state(frame))
     pd.testing.assert_frame_equal(back, frame)
@@ -51,7 +51,7 @@ def test_a_column_comes_back(name):
 @pytest.mark.parametrize(
     "dtype", ["int32[pyarrow]", "double[pyarrow]", "string[pyarrow]", "bool[pyarrow]", "timestamp[us][pyarrow]"]
 )
-def test_a_column_of_arrow_comes_back(dtype):
+def test_arrow_column_round_trips(dtype):
     pytest.importorskip("pyarrow")
     values = {"s": ["a", None, ""], "b": [True, None, False], "t": [pd.Timestamp("2020-01-01"), None, None]}
     column = pd.Series(values.get(dtype[0], [1, None, 3]), dtype=dtype)
@@ -70,7 +70,7 @@ def test_a_column_of_arrow_comes_back(dtype):
     ],
     ids=lambda index: f"{type(index).__name__} {len(index)}",
 )
-def test_an_index_comes_back(index):
+def test_index_round_trips(index):
     back = from_state(to_state(index))
     assert type(back) is type(index)
     pd.testing.assert_index_equal(back, index)
@@ -78,7 +78,7 @@ def test_an_index_comes_back(index):
     pd.testing.assert_frame_equal(from_state(to_state(empty)), empty)
 
 
-def test_parts_that_do_not_fit_are_refused():
+def test_inconsistent_parts_raise():
     state = to_state(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
     state["data"][1]["codes"][0] = 7
     with pytest.raises(InputError, match="codes holds 7, which is not from 0 to 1"):

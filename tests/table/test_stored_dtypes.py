@@ -1,4 +1,4 @@
-"""Every dtype that the schema accepts is saved and loaded: the schema itself says which of all dtypes these are."""
+"""Every dtype accepted by the schema can be saved and loaded."""
 
 import datetime
 from functools import cache
@@ -46,7 +46,7 @@ def of_arrow(kind):
 
 
 def candidates():
-    """Return columns of all dtypes of numpy, pandas and Arrow that there are, accepted or not."""
+    """Return columns of all dtypes of numpy, pandas and Arrow, accepted or not."""
     columns = [pd.Series(CODES.astype(code)) for code in [*NUMBERS, *DATES, *np.typecodes["Complex"]]]
     columns += [pd.Series(pd.arrays.SparseArray(CODES.astype(code))) for code in NUMBERS]
     columns += [pd.Series(CODES.astype(code)).astype(pd.SparseDtype(code, 1)) for code in "lbd"]
@@ -90,7 +90,7 @@ QUICK = [next(name for name in WHOLE if of in name) for of in ("Sparse[int64", "
 
 
 @pytest.mark.slow
-def test_the_list_has_every_dtype_of_pandas():
+def test_list_has_every_dtype_of_pandas():
     columns = WHOLE | accepted("categorical")  # intervals are read as such only if that is said
     classes = {type(values.dtype) for values, _ in columns.values()}
     assert {dtype.__name__ for dtype in _registry.dtypes} <= {dtype.__name__ for dtype in classes}
@@ -101,7 +101,7 @@ def test_the_list_has_every_dtype_of_pandas():
 @pytest.mark.parametrize(
     ("kinds_tried", "least"), [((None,), 100), *nightly_rows(((None, *KINDS), 300))], ids=["as read", "all"]
 )
-def test_every_column_comes_back(kinds_tried, least):
+def test_every_column_round_trips(kinds_tried, least):
     columns = accepted(*kinds_tried)
     assert len(columns) > least
     for values, kinds in columns.values():
@@ -115,7 +115,7 @@ def test_every_column_comes_back(kinds_tried, least):
 @pytest.mark.parametrize(
     "names", [QUICK, *nightly(*([*WHOLE][first : first + 20] for first in range(0, len(WHOLE), 20)))]
 )
-def test_an_explainer_and_its_result_come_back(names, tmp_path):
+def test_explainer_and_its_result_round_trip(names, tmp_path):
     X = pd.DataFrame({name: WHOLE[name][0] for name in names} | {"n": np.arange(N) % 5})
 
     def many(rows):
@@ -134,8 +134,8 @@ def test_an_explainer_and_its_result_come_back(names, tmp_path):
 
 
 @pytest.mark.nightly
-def test_every_chain_comes_back(tmp_path):
-    """Columns of ten kinds in one chain and one file, none of which hears of the others."""
+def test_every_chain_round_trips(tmp_path):
+    """Ten kinds of columns in one chain and one file, independent of each other."""
     every = list(accepted(None, *KINDS).values())
     for some in (every[i : i + 10] for i in range(0, len(every), 10)):
         X = pd.DataFrame({f"c{j}": values for j, (values, _) in enumerate(some)} | {"n": np.arange(N) % 5})
@@ -148,19 +148,19 @@ def test_every_chain_comes_back(tmp_path):
 
 
 @pytest.mark.parametrize("code", ["g", "D"])
-def test_numbers_that_no_file_holds_are_not_accepted_as_levels_either(code):
+def test_unstorable_numbers_are_rejected_as_levels(code):
     column = pd.Series(CODES.astype(code))
     with pytest.raises(InputError, match=r"has dtype .*, which is not supported; convert it to numbers"):
         Schema.from_data(pd.DataFrame({"c": column}), {"c": "categorical"})
 
 
 @pytest.mark.parametrize("column", [pd.Series(CODES.astype(">i2")), pd.arrays.SparseArray(CODES.astype(">i2"))])
-def test_bytes_in_the_order_of_another_processor_are_refused(column):
+def test_foreign_byte_order_raises(column):
     with pytest.raises(InputError, match=r"byte order is not native; convert it, as in .astype\('int16'\)"):
         Schema.from_data(pd.DataFrame({"c": column}))
 
 
-def test_values_that_cannot_be_levels_are_refused():
+def test_values_that_cannot_be_levels_raise():
     lists = pd.Series([[1], [2]] * 12, dtype=pd.ArrowDtype(pa.list_(pa.int8())))
     with pytest.raises(InputError, match="column 'c' of X holds values that cannot be levels"):
         Schema.from_data(pd.DataFrame({"c": lists}), {"c": "categorical"})
@@ -170,7 +170,7 @@ def test_values_that_cannot_be_levels_are_refused():
 
 
 class Forgetful(mcce.ConditionalSampler):
-    """Refuses, by a fault of its own, what it wrote."""
+    """A sampler that wrongly rejects its own state."""
 
     handles = frozenset({"numeric"})
 
@@ -188,7 +188,7 @@ class Forgetful(mcce.ConditionalSampler):
 mcce.register_sampler("tests.forgetful", Forgetful)
 
 
-def test_what_would_not_load_is_not_written(tmp_path):
+def test_unloadable_values_are_not_written(tmp_path):
     path = tmp_path / "chain.mcce"
     path.write_text("as it was")
     X = pd.DataFrame({"a": np.arange(30.0), "b": np.arange(30.0) % 7})

@@ -86,7 +86,7 @@ def shown(feature):
 
 @examples(25)
 @given(frames())
-def test_a_schema_comes_back_and_writes_the_same_frame(frame):
+def test_schema_round_trips_and_writes_the_same_frame(frame):
     schema = Schema.from_data(frame)
     again = through_a_file(schema)
     assert list(map(shown, again.features)) == list(map(shown, schema.features))
@@ -97,7 +97,7 @@ def test_a_schema_comes_back_and_writes_the_same_frame(frame):
     pd.testing.assert_frame_equal(decoded, frame, check_column_type=False)
 
 
-def test_the_dtype_of_an_array_comes_back():
+def test_array_dtype_round_trips():
     schema = Schema.from_data(np.array([[1, 2], [3, 4]], dtype=np.int16))
     again = through_a_file(schema)
     assert again.array_dtype == np.int16
@@ -109,14 +109,14 @@ class Label:
         return "Label()"
 
 
-def test_labels_and_levels_that_cannot_be_written_are_named():
+def test_unstorable_labels_and_levels_are_named():
     with pytest.raises(InputError, match=r"the schema.features\[0\].name is Label\(\) \(a tests.*Label"):
         to_state(Schema.from_data(pd.DataFrame({Label(): [1, 2]})), "the schema")
     with pytest.raises(InputError, match=r"the schema.features\[0\].levels.values\[0\] is Label\(\)"):
         to_state(Schema.from_data(pd.DataFrame({"x": [Label(), Label()]})), "the schema")
 
 
-def test_text_of_another_pandas_is_the_nearest_dtype_of_this_one(monkeypatch):
+def test_text_dtype_of_another_pandas_maps_to_the_nearest_dtype(monkeypatch):
     """Before 2.3 text with NaN had a storage of its own, and no choice of the missing value."""
     nan = {"type": "pandas.StringDtype", "missing": float("nan")}
     old, new = (from_state({**nan, "storage": storage}) for storage in ("pyarrow_numpy", "pyarrow"))

@@ -1,4 +1,4 @@
-"""Features that look like facts nobody can change: what is found, why, and what is not."""
+"""`suggest_fixed`: features that cannot be changed are found with the reason."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def customers() -> pd.DataFrame:
     )
 
 
-def test_each_is_found_for_its_reason_and_nothing_else_is():
+def test_each_feature_is_found_for_its_reason_and_no_other():
     told = mcce.suggest_fixed(customers())
     assert told["reason"].to_dict() == {
         "customer": "an identifier",
@@ -60,7 +60,7 @@ def test_each_is_found_for_its_reason_and_nothing_else_is():
     assert told.index.name == "feature"
 
 
-def test_what_is_fixed_is_left_out_and_unknown_names_are_refused():
+def test_fixed_features_are_skipped_and_unknown_names_raise():
     X = customers()
     told = mcce.suggest_fixed(X, fixed=["email", "employer"])
     assert "employer" not in told.index
@@ -69,7 +69,7 @@ def test_what_is_fixed_is_left_out_and_unknown_names_are_refused():
         mcce.suggest_fixed(X, fixed=["employr"])
 
 
-def test_arrays_and_names_that_are_no_texts_have_no_words():
+def test_arrays_and_non_text_names_have_no_words():
     rng = np.random.default_rng(0)
     assert mcce.suggest_fixed(rng.normal(size=(50, 3))).empty
     assert mcce.suggest_fixed(pd.DataFrame(rng.normal(size=(50, 2)), columns=[("age", 1), 7])).empty
@@ -83,7 +83,7 @@ def test_past_events_of_any_dtype(dtype):
     assert mcce.suggest_fixed(X)["reason"].to_dict() == {"previous_default": "a past event"}
 
 
-def test_a_few_rows_say_nothing_about_levels_and_numbers():
+def test_few_rows_are_not_evidence_about_levels_and_numbers():
     few = pd.DataFrame({"who": list("abcdefghij"), "place": range(10)})
     assert mcce.suggest_fixed(few).empty
 
@@ -99,7 +99,7 @@ def test_names_are_split_into_words():
 @pytest.mark.parametrize(
     "name", ["plate", "latex", "claimant_income", "everyday", "inquire", "lastname", "sexton", "stage"]
 )
-def test_parts_of_words_are_no_words(name):
+def test_parts_of_words_are_not_words(name):
     X = pd.DataFrame({name: np.random.default_rng(0).integers(0, 5, 100)})
     assert mcce.suggest_fixed(X).empty
 
@@ -129,12 +129,12 @@ def test_words_of_several_languages(name, reason):
 
 
 @pytest.mark.parametrize("name", ["loan_term_months", "Laufzeit_Monate", "hours_per_week", "alternative"])
-def test_times_of_a_contract_are_no_durations(name):
+def test_contract_times_are_not_durations(name):
     X = pd.DataFrame({name: np.random.default_rng(0).integers(0, 40, 400)})
     assert mcce.suggest_fixed(X).empty
 
 
-def test_durations_are_known_by_their_behaviour():
+def test_durations_are_detected_by_their_values():
     rng = np.random.default_rng(0)
     age = rng.integers(20, 70, N)
     hired = pd.Timestamp("2000-01-01") + pd.to_timedelta(rng.integers(0, 6000, N), "D")

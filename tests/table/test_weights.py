@@ -1,4 +1,4 @@
-"""Weights of rows: what is refused, how they are scaled, and statistics against those of repeated rows."""
+"""Row weights: invalid ones, scaling, and statistics compared with repeated rows."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from mcce.table.weights import (
         ([2e9, 2e9, 1e8, 1e8], r"sums to 4.2e\+09; whole numbers count copies of rows, and there can be 2,147,483,647"),
     ],
 )
-def test_what_are_no_weights_is_refused(weights, told):
+def test_invalid_weights_raise(weights, told):
     with pytest.raises(mcce.InputError, match=f"^sample_weight {told}"):
         read_weights(weights, 4)
 
 
-def test_whole_numbers_are_counts_and_others_relative():
+def test_integers_are_counts_and_others_relative():
     assert read_weights([2, 0, 3], 3).tolist() == [2.0, 0.0, 3.0]
     assert read_weights(np.array([True, False, True]), 3).tolist() == [1.0, 0.0, 1.0]
     assert read_weights([0.5, 0.0, 1.5], 3).tolist() == [0.5, 0.0, 1.5]
@@ -58,13 +58,13 @@ def test_whole_numbers_are_counts_and_others_relative():
     np.testing.assert_allclose(read_weights(uneven, 50), uneven / uneven.mean(), rtol=1e-8)
 
 
-def test_whole_numbers_that_are_hardly_counts_are_told():
+def test_implausible_counts_are_reported():
     with pytest.warns(mcce.MCCEWarning, match=r"is 150 on average; whole numbers count copies .* scale them"):
         assert read_weights([100, 200, 0], 3).tolist() == [100.0, 200.0, 0.0]
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(1, 5)), min_size=1, max_size=12), st.integers(0, 1000))
-def test_statistics_are_those_of_the_repeated_values(rows, share):
+def test_statistics_equal_those_of_repeated_values(rows, share):
     values, weights = (np.array(column, dtype=np.float64) for column in zip(*rows))
     repeated = np.repeat(values, weights.astype(int))
     distinct, times = count_distinct(values, weights)
@@ -80,7 +80,7 @@ def test_statistics_are_those_of_the_repeated_values(rows, share):
     np.testing.assert_array_equal(values[place_of_copy(upto, every)], repeated)
 
 
-def test_values_with_equal_chances_are_the_repeated_ones():
+def test_equal_probability_values_equal_the_repeated_ones():
     assert equal_chances(np.array([3.0, 1.0]), np.array([1.0, 2.0])).tolist() == [1.0, 1.0, 3.0]
     for weights in (None, np.empty(0)):
         assert equal_chances(np.empty(0), weights).tolist() == []

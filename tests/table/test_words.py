@@ -1,4 +1,4 @@
-"""Words of column names: what a name says, and what it does not."""
+"""Words of column names and their meanings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcce.table.words import is_age, is_education, is_loan, is_unspecific
 @pytest.mark.parametrize(
     "name", ["loan", "loan_amount", "LoanAmount_EUR", "credit_amount", "Kreditbetrag", "lånebeløp"]
 )
-def test_amounts_of_a_loan(name):
+def test_loan_amounts(name):
     assert is_loan(name)
 
 
@@ -25,6 +25,6 @@ def test_ages_and_education():
     assert all(map(is_education, ["education", "education-num", "Ausbildung", "éducación"]))
 
 
-def test_levels_that_name_nothing():
+def test_uninformative_levels():
     assert all(map(is_unspecific, ["Other", "unknown", "other / unknown", "Övrig", "Sonstiges", "?", "-", ""]))
     assert not any(map(is_unspecific, ["Other-service", "unknown / no savings", "none", "0", 0, True]))

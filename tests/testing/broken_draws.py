@@ -1,4 +1,4 @@
-"""Broken samplers, each of which fails one check: missing values, restricted draws, densities, supports, state."""
+"""Broken samplers that each fail one check: missing values, restricted draws, densities, supports, state."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class IgnoresGivenSilently(MarginalSampler):
 
 
 class OtherLevel(Normal):
-    """Draws given the other level of a column of two."""
+    """Draws given the other level of a binary column."""
 
     ignores_given = False
 
@@ -87,7 +87,7 @@ class RoundsDown(Normal):
 
 
 class RoundsAcrossBounds(Normal):
-    """Rounds whole numbers that were drawn inside bounds, without another look at these."""
+    """Rounds integers drawn within bounds without checking the bounds again."""
 
     def fit(self, given, target):
         self.whole_ = bool((np.round(target.values) == target.values).all())
@@ -147,7 +147,7 @@ class NeverMissing(MarginalSampler):
 
 
 class MissingTooOften(MarginalSampler):
-    """Draws a missing value wherever one is allowed and possible."""
+    """Draws a missing value whenever allowed and possible."""
 
     def sample_within(self, given, rng, within):
         found = super().sample_within(given, rng, within)
@@ -168,7 +168,7 @@ class MassOfTheDead(MarginalSampler):
 
 
 class SupportsItsRange(MarginalSampler):
-    """Supports what lies between two far-away clusters."""
+    """Supports values between two distant clusters."""
 
     def supports(self, given, values):
         observed = super().supports(given, values)
@@ -259,7 +259,7 @@ class SharesScratch(MarginalSampler):
 
 
 class SmallLeaves(CartSampler):
-    """Takes the parameter, and grows the leaves that it would have grown without."""
+    """Accepts the parameter, and ignores it when growing leaves."""
 
     def _grow(self, given, target):
         return CartSampler(min_leaf=5)._grow(given, target)
@@ -283,7 +283,7 @@ class MiddleOfLevels(MarginalSampler):
 
 
 class RemembersRanks(MarginalSampler):
-    """Gives values back at ranks that it was asked for, and draws the lower half at others."""
+    """Returns values at the requested ranks, and draws the lower half at others."""
 
     def ranks(self, given, values, rng):
         ranks = super().ranks(given, values, rng)
@@ -296,7 +296,7 @@ class RemembersRanks(MarginalSampler):
 
 
 class NeverMissingAtRanks(MarginalSampler):
-    """Has no missing values but at ranks that it was asked for."""
+    """Has missing values only at the requested ranks."""
 
     def ranks(self, given, values, rng):
         ranks = super().ranks(given, values, rng)

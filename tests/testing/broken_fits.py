@@ -1,4 +1,4 @@
-"""Broken samplers, each of which fails one check: declarations, parameters, fits, shapes, global state."""
+"""Broken samplers that each fail one check: declarations, parameters, fits, shapes, global state."""
 
 from __future__ import annotations
 

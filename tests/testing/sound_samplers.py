@@ -1,4 +1,4 @@
-"""Samplers that keep the contract with as little as it takes."""
+"""Minimal conforming samplers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcce.samplers.base import REACH
 
 
 class Normal(ConditionalSampler):
-    """A conforming sampler of few words: rejection for `within`, the default state, a density."""
+    """A minimal conforming sampler: rejection for `within`, the default state, a density."""
 
     handles = frozenset({"numeric"})
     ignores_given = True
@@ -29,7 +29,7 @@ class Normal(ConditionalSampler):
 
 
 class TwoMethods(ConditionalSampler):
-    """The least a plug-in can be: no `within` at all, a state that the default refuses."""
+    """The smallest possible plug-in: no `within`, and a state that the default rejects."""
 
     handles = frozenset({"categorical"})
     ignores_given = True
@@ -58,7 +58,7 @@ class Frequencies(MarginalSampler):
 
 
 class LogNormal(ConditionalSampler):
-    """Linear regression of the logarithm with normal errors, which the tables of the suite are not from."""
+    """Linear regression of the logarithm with normal errors, a misspecified family for the tables of the suite."""
 
     handles = frozenset({"numeric"})
     thread_safe = True

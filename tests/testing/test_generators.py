@@ -1,4 +1,4 @@
-"""Every check of generators passes for sound ones and finds a broken one."""
+"""Every check of generators passes for correct ones and detects a broken one."""
 
 import random
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.marks import nightly_but
 
 
 class Broken(RowBootstrap):
-    """Draws as a bootstrap, and then spoils what it has drawn."""
+    """Draws like a bootstrap and then corrupts the draws."""
 
     def draw(self, request, *, progress=None):
         return self.spoil(super().draw(request), request)
@@ -147,7 +147,7 @@ class Disagrees(Broken):
 
 
 class AnotherWhenBound(HotDeck):
-    """Reads the restrictions even where they exclude nothing."""
+    """Reads restrictions that exclude nothing."""
 
     def draw(self, request, *, progress=None):
         return super().draw(replace(request, seed=request.seed + len(request.restrictions)))
@@ -181,7 +181,7 @@ class Forgets(RowBootstrap):
 
 
 class Unwanted(Broken):
-    """Gives an explainer nothing that it could use."""
+    """Gives an explainer nothing usable."""
 
     def spoil(self, drawn, request):
         rows = drawn.rows.copy()
@@ -204,7 +204,7 @@ SOUND = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", nightly_but(SOUND, "hot deck"))
-def test_a_sound_generator_passes(name):
+def test_correct_generator_passes(name):
     check_generator(SOUND[name])
 
 
@@ -236,7 +236,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("broken", "check", "message"), BROKEN, ids=lambda part: getattr(part, "__name__", None))
-def test_a_broken_generator_is_found(broken, check, message):
+def test_broken_generator_is_found(broken, check, message):
     run = {each.__name__: each for each in GENERATOR_CHECKS}[check]
     with pytest.raises(ConformanceError, match=f"{check}, {broken.__name__}: .*{message}"):
         run(broken())
@@ -246,7 +246,7 @@ def test_every_check_has_a_broken_generator():
     assert {check for _, check, _ in BROKEN} == {each.__name__ for each in GENERATOR_CHECKS}
 
 
-def test_what_is_no_generator():
+def test_non_generator_raises():
     for wrong in (3, HotDeck, object()):
         with pytest.raises(
             mcce.InputError, match=r"check_generator got .*object of a subclass of mcce\.generators\.Generator"
@@ -255,11 +255,11 @@ def test_what_is_no_generator():
 
 
 @pytest.mark.slow
-def test_the_registered_chain_passes_at_another_seed():
+def test_registered_chain_passes_at_another_seed():
     check_generator("chain", random_state=1)
 
 
-def test_a_registered_name_stands_for_a_generator(monkeypatch):
+def test_registered_name_is_resolved_to_a_generator(monkeypatch):
     with pytest.raises(mcce.InputError, match="there is no generator 'chian'; did you mean 'chain'"):
         check_generator("chian")
     monkeypatch.setitem(GENERATORS.known, "broken", WrongGivens)

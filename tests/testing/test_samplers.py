@@ -1,4 +1,4 @@
-"""The conformance suite: sound samplers pass, and each broken one fails its check alone."""
+"""The conformance suite: correct samplers pass, and each broken one fails only its check."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def test_conforming_samplers_pass_at_other_seeds(seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
-def test_a_family_that_does_not_fit_the_data_keeps_the_contract(seed):
+def test_misspecified_family_conforms(seed):
     check_sampler(LogNormal(), random_state=seed)
     with pytest.raises(ConformanceError, match=r"^check_\w+, LogNormal: .*are not distributed as the training values"):
         check_sampler(LogNormal(), goodness_of_fit=True, random_state=seed)
 
 
 @pytest.mark.slow
-def test_the_sampler_itself_stays_unfitted():
+def test_given_sampler_stays_unfitted():
     sampler = CartSampler()
     check_sampler(sampler)
     assert not hasattr(sampler, "tree_")
 
 
-def test_global_state_is_left_as_it_was():
+def test_global_state_is_unchanged():
     before = repr(np.random.get_state()), random.getstate()  # noqa: NPY002
     check_sampler(MarginalSampler())
     assert (repr(np.random.get_state()), random.getstate()) == before  # noqa: NPY002
@@ -75,7 +75,7 @@ BROKEN = [*broken_fits.BROKEN, *broken_draws.BROKEN]
 @pytest.mark.parametrize(
     ("sampler", "name", "message"), BROKEN, ids=[f"{type(s).__name__}-{name}" for s, name, _ in BROKEN]
 )
-def test_a_broken_sampler_fails_its_check(sampler, name, message):
+def test_broken_sampler_fails_its_check(sampler, name, message):
     own = next(check for check in ALL if check.__name__ == f"check_{name}")
     with pytest.raises(ConformanceError, match=f"^check_{name}, {type(sampler).__name__}: .*{message}"):
         own(sampler)
@@ -87,7 +87,7 @@ def test_a_broken_sampler_fails_its_check(sampler, name, message):
     [pytest.param(*broken[:2], marks=[pytest.mark.nightly] * (i % 8 > 0)) for i, broken in enumerate(BROKEN)],
     ids=lambda each: type(each).__name__,
 )
-def test_and_no_other(sampler, name):
+def test_broken_sampler_fails_no_other_check(sampler, name):
     for check in CHECKS if isinstance(sampler, CANNOT_FIT) else ALL:
         if check.__name__ != f"check_{name}":
             check(sampler)
@@ -103,7 +103,7 @@ def test_every_check_has_a_broken_sampler():
     assert {check.__name__ for check in ALL} == {f"check_{name}" for _, name, _ in BROKEN}
 
 
-def test_a_registered_name_stands_for_a_sampler(monkeypatch):
+def test_registered_name_is_resolved_to_a_sampler(monkeypatch):
     check_sampler("marginal")
     with pytest.raises(SamplerError, match=r"there is no sampler 'margnial'; did you mean 'marginal'"):
         check_sampler("margnial")

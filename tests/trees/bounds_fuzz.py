@@ -86,12 +86,12 @@ def random_table(rng):
 
 
 def decide(rows):
-    """Any function of the row alone."""
+    """A function of the row alone."""
     return np.array([crc32(repr(row).encode()) % 3 > 0 for row in rows.itertuples(index=False, name=None)])
 
 
 def run(table, name, rng):
-    """Fit, draw, weigh and explain, by whole draws and by crossed ones."""
+    """Fit, draw, weight and explain, by whole draws and by crossings."""
     if name in OURS and not mcce.available_samplers()[name].handles_missing:
         complete = table.notna().all()
         table = table.loc[:, complete] if complete.any() else table  # which is refused
@@ -120,7 +120,7 @@ def main(n_tables, names):
             table = random_table(rng)
             try:
                 run(table, name, rng)
-            except mcce.MCCEError:  # a reason of its own is an answer
+            except mcce.MCCEError:  # an error of the package is a valid outcome
                 refused += 1
             except Exception:
                 failed += 1

@@ -1,4 +1,4 @@
-"""Cases that the tests of CART share: tables, and trees read and checked by plain enumeration."""
+"""Cases shared by the tests of CART: tables, and trees checked by plain enumeration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CART, against scikit-learn's trees on numbers and the enumeration of all splits on everything else."""
+"""CART compared with scikit-learn's trees on numbers and with enumeration of all splits otherwise."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def node_rows_of_sklearn(model, X):
 
 
 def compare_with_sklearn(tree, model, X, *, ties):
-    """Walk both trees from the root; return the number of splits compared. With ties, they may part."""
+    """Walk both trees from the root; return the number of compared splits. With ties, they may differ."""
     theirs = model.tree_
     their_rows = node_rows_of_sklearn(model, X.astype(np.float32))
     their_impurity = theirs.impurity * theirs.n_node_samples
@@ -69,7 +69,7 @@ def compare_with_sklearn(tree, model, X, *, ties):
 @pytest.mark.parametrize(
     ("min_leaf", "min_split", "max_depth"), [(5, 2, None), (10, 40, None), (7, 14, 4), (150, 2, None)]
 )
-def test_regression_trees_equal_those_of_sklearn(n, seed, min_leaf, min_split, max_depth):
+def test_regression_trees_match_sklearn(n, seed, min_leaf, min_split, max_depth):
     X, y = continuous(n, 4, seed)
     tree = grow(*numbers(X, y), min_leaf=min_leaf, min_split=min_split, max_depth=max_depth)
     model = DecisionTreeRegressor(
@@ -85,7 +85,7 @@ def test_regression_trees_equal_those_of_sklearn(n, seed, min_leaf, min_split, m
 @pytest.mark.parametrize("n", [300, 1500], ids=["by histogram", "by sorted order"])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 @pytest.mark.parametrize("min_leaf", [8, *nightly(1)])
-def test_classification_trees_equal_those_of_sklearn(n, n_classes, min_leaf):
+def test_classification_trees_match_sklearn(n, n_classes, min_leaf):
     X, score = continuous(n, 4, n_classes)
     labels = np.digitize(score, np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1]))
     tree = grow(*numbers(X, LETTERS[labels]), min_leaf=min_leaf)
@@ -120,8 +120,8 @@ def test_every_split_is_the_best_of_all(target, seed):
     check_tree(grow(given, y, **limits), given, y, **limits)
 
 
-def test_splits_between_values_and_missing_alone():
-    """Nothing but being missing tells the groups apart; the only cut sends all values to one side."""
+def test_splits_of_values_from_missing():
+    """Only missingness separates the groups; the only cut sends all values to one side."""
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, np.nan, np.nan], "y": [0.0, 0.0, 0.0, 1.0, 1.0]})
     given, y = split_table(frame)
     tree = grow(given, y, min_leaf=1)
@@ -133,7 +133,7 @@ def test_splits_between_values_and_missing_alone():
 
 @pytest.mark.parametrize("n_classes", [3, 4])
 @pytest.mark.parametrize("seed", nightly_but(range(8), 0, 1))
-def test_many_levels_and_classes_are_cut_along_the_first_principal_component(n_classes, seed):
+def test_many_levels_and_classes_are_split_along_the_first_principal_component(n_classes, seed):
     """At least as good as the best cut along that component by numpy, and near the best of all subsets."""
     rng = np.random.default_rng(seed)
     n, levels = 900, 10
@@ -169,7 +169,7 @@ def test_eight_levels_are_searched_exhaustively_and_missing_counts_as_one():
 
 
 @pytest.mark.parametrize("target", ["number", "classes"])
-def test_a_factor_of_300_levels(target):
+def test_factor_of_300_levels(target):
     rng = np.random.default_rng(6)
     n = 6000
     codes = rng.integers(0, 290, n)  # ten levels never occur
@@ -198,7 +198,7 @@ def subtrees(tree, node):
 
 @pytest.mark.parametrize("target", ["number", "two classes", "classes"])
 @pytest.mark.parametrize("seed", nightly_but(range(6), 0, 1))
-def test_pruning_finds_the_smallest_subtree_of_least_cost(target, seed):
+def test_pruning_finds_the_smallest_subtree_of_minimal_cost(target, seed):
     frame = mixed_frame(100 + seed, target)
     given, y = split_table(frame)
     full = grow(given, y, min_leaf=4)
@@ -219,7 +219,7 @@ def leaf_order(tree):
     return ordered, tree.size[ordered]
 
 
-def test_cp_0_keeps_all_that_improves_and_a_large_cp_nothing():
+def test_zero_cp_keeps_all_improvements_and_large_cp_none():
     X, y = continuous(300, 3, 1)
     given, y = numbers(X, y)
     full = grow(given, y, min_leaf=3)
@@ -231,8 +231,8 @@ def test_cp_0_keeps_all_that_improves_and_a_large_cp_nothing():
     assert full.n_leaves > 10, "pruning must not change the tree it is given"
 
 
-def test_cp_is_the_share_of_the_root_s_impurity_that_a_split_must_take_away():
-    """One split that takes 36 of 37 parts of the impurity, one that takes 1."""
+def test_cp_is_the_minimal_share_of_the_root_impurity():
+    """One split that removes 36 of 37 parts of the impurity, one that removes 1."""
     y = np.array([0.0] * 4 + [5.0] * 2 + [7.0] * 2)
     given, y = numbers(np.arange(8.0)[:, None], y)
     full = grow(given, y, min_leaf=2)

@@ -1,4 +1,4 @@
-"""CART on degenerate tables, and what may not change a tree."""
+"""CART on degenerate tables, and invariances of a tree."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_fewer_rows_than_a_leaf_needs():
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, -1 / 3, 1e-300, 1e300, 123456.789])
 @pytest.mark.parametrize("n", [3, 1000, 5000])
-def test_a_constant_target_is_one_leaf(value, n):
+def test_constant_target_is_one_leaf(value, n):
     x = np.random.default_rng(1).normal(size=(n, 2))
     tree = grow(*numbers(x, np.full(n, value)), min_leaf=1)
     assert tree.n_nodes == 1
@@ -46,7 +46,7 @@ def test_a_constant_target_is_one_leaf(value, n):
 
 
 @pytest.mark.parametrize("y", [["a"] * 9, [True] * 9], ids=["level", "boolean"])
-def test_a_constant_level_is_one_leaf(y):
+def test_constant_level_is_one_leaf(y):
     frame = pd.DataFrame({"x": range(9), "y": y})
     assert grow(*split_table(frame), min_leaf=1).n_nodes == 1
 
@@ -58,8 +58,8 @@ def test_one_class_of_many_is_one_leaf():
     assert tree.impurity[0] == 0
 
 
-def test_a_target_constant_far_down_is_not_split_there():
-    """Two groups of equal decimals: one split and no more, whatever the rounding of their means."""
+def test_target_constant_in_a_node_is_not_split_further():
+    """Two groups of equal decimals: exactly one split for any rounding of their means."""
     y = np.repeat([0.1, 0.7], 5000)
     x = np.arange(10_000.0)
     noise = np.random.default_rng(1).normal(size=10_000)
@@ -81,7 +81,7 @@ def test_no_columns():
 
 
 @pytest.mark.parametrize("y", [np.arange(6.0), list("abcabc")], ids=["number", "classes"])
-def test_a_predictor_without_any_value(y):
+def test_predictor_without_values(y):
     frame = pd.DataFrame({"gone": [np.nan] * 6, "never": pd.Series([None] * 6, dtype="str"), "x": range(6), "y": y})
     given, target = split_table(frame)
     tree = grow(given, target, min_leaf=1)
@@ -90,7 +90,7 @@ def test_a_predictor_without_any_value(y):
     assert grow(given.first(2), target, min_leaf=1).n_nodes == 1
 
 
-def test_a_missing_target_is_an_error():
+def test_missing_target_raises():
     given, y = numbers([[1.0], [2.0]], [1.0, np.nan])
     with pytest.raises(InputError, match="the target 'y' of a tree has missing values; model them apart"):
         grow(given, y)
@@ -98,7 +98,7 @@ def test_a_missing_target_is_an_error():
 
 @pytest.mark.parametrize("low", [1.0, -1.0, 0.0, 1e300, -0.1, 4503599627370496.5, -5e-324])
 @pytest.mark.parametrize("n", [1, 800], ids=["by histogram", "by sorted order"])
-def test_a_threshold_separates_neighbouring_floats(low, n):
+def test_threshold_separates_neighbouring_floats(low, n):
     high = np.nextafter(low, np.inf)
     below = low - np.arange(n)[::-1] * abs(low) / 4
     above = high + np.arange(n) * abs(high) / 4
@@ -111,7 +111,7 @@ def test_a_threshold_separates_neighbouring_floats(low, n):
     assert leaf[0] != leaf[-1]
 
 
-def test_a_threshold_lies_between_the_largest_floats():
+def test_threshold_lies_between_the_largest_floats():
     largest = np.finfo(float).max
     given, y = numbers([[-largest], [largest], [0.9 * largest]], [0.0, 1.0, 1.0])
     tree = grow(given, y, min_leaf=1)
@@ -122,7 +122,7 @@ def test_a_threshold_lies_between_the_largest_floats():
 
 @pytest.mark.parametrize("offset", [1e6, 1e9, -1e12])
 @pytest.mark.parametrize("n", [300, 1500], ids=["by histogram", "by sorted order"])
-def test_a_large_offset_of_the_target_changes_nothing(offset, n):
+def test_large_offset_of_the_target_does_not_matter(offset, n):
     X, y = continuous(n, 3, 4)
     y = np.round(y * 4096) / 4096  # exact beside the offset
     near, far = grow(*numbers(X, y), min_leaf=20), grow(*numbers(X, y + offset), min_leaf=20)
@@ -133,7 +133,7 @@ def test_a_large_offset_of_the_target_changes_nothing(offset, n):
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e-9, 1e9, 1e150])
-def test_the_scale_of_the_target_changes_nothing(scale):
+def test_scale_of_the_target_does_not_matter(scale):
     X, y = continuous(300, 3, 5)
     near, far = grow(*numbers(X, y), min_leaf=5), grow(*numbers(X, y * scale), min_leaf=5)
     assert partition(near) == partition(far)
@@ -141,7 +141,7 @@ def test_the_scale_of_the_target_changes_nothing(scale):
 
 @pytest.mark.parametrize("target", ["number", "two classes", "classes"])
 @pytest.mark.parametrize("n", [200, 1500], ids=["by histogram", "by sorted order"])
-def test_the_first_of_equal_columns_is_taken(target, n):
+def test_first_of_equal_columns_is_taken(target, n):
     rng = np.random.default_rng(7)
     x, job = rng.normal(size=n), LETTERS[rng.integers(0, 5, n)]
     labels = np.digitize(x + rng.normal(size=n), [-0.5, 0.5])
@@ -152,13 +152,13 @@ def test_the_first_of_equal_columns_is_taken(target, n):
     assert set(tree.feature[inner_nodes(tree)]) <= {0, 1}
 
 
-def test_the_first_of_equally_good_cuts_is_taken():
+def test_first_of_equally_good_cuts_is_taken():
     given, y = numbers(np.arange(4.0)[:, None], [0.0, 1.0, 0.0, 1.0])
     tree = grow(given, y, min_leaf=1, max_depth=1)
     assert tree.threshold[0] == 0.5
 
 
-def test_a_chain_as_deep_as_there_are_rows():
+def test_tree_as_deep_as_the_number_of_rows():
     n = 2000
     y = np.exp2(np.linspace(-400, 400, n))  # the best cut takes off the largest value, again and again
     given, target = numbers(np.arange(n)[:, None], y)
@@ -168,7 +168,7 @@ def test_a_chain_as_deep_as_there_are_rows():
     assert np.array_equal(tree.donors[tree.start[tree.route(given.matrix)]], np.arange(n))
 
 
-def test_every_row_is_a_leaf_of_a_sorted_target():
+def test_sorted_target_makes_every_row_a_leaf():
     n = 2000
     given, target = numbers(np.arange(n)[:, None], np.arange(n) ** 2.0)
     tree = grow(given, target, min_leaf=1)
@@ -181,7 +181,7 @@ def test_every_row_is_a_leaf_of_a_sorted_target():
 
 @pytest.mark.parametrize("n", [40, 1200])
 @pytest.mark.parametrize("target", ["number", "classes"])
-def test_the_order_of_rows_does_not_matter(n, target):
+def test_row_order_does_not_matter(n, target):
     rng = np.random.default_rng(8)
     frame = pd.DataFrame(
         {
@@ -201,8 +201,8 @@ def test_the_order_of_rows_does_not_matter(n, target):
     assert partition(straight) == {frozenset(order[list(rows)].tolist()) for rows in partition(mixed)}
 
 
-def test_a_tree_on_some_columns_equals_one_on_a_table_of_them():
-    """`first` and `select` share the ranking of their root; the tree must not notice."""
+def test_tree_on_some_columns_equals_one_on_a_table_of_them():
+    """`first` and `select` share the ranking of their root; the tree must not depend on it."""
     frame = mixed_frame(3, "number").assign(extra=lambda f: f["y"].rank())
     table = Schema.from_data(frame).encode(frame)
     y = table.column(table.names.index("y"))
@@ -218,7 +218,7 @@ def test_a_tree_on_some_columns_equals_one_on_a_table_of_them():
     assert np.array_equal(first.donors, grow(table.select(list(range(p))), y, min_leaf=2).donors)
 
 
-def test_growing_leaves_the_shared_ranking_as_it_was():
+def test_growing_does_not_modify_the_shared_ranking():
     X, y = continuous(1500, 3, 9)
     given, y = numbers(X, y)
     first, second = grow(given, y, min_leaf=5), grow(given, y, min_leaf=5)

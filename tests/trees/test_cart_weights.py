@@ -1,4 +1,4 @@
-"""Trees of weighted rows, against trees of repeated rows."""
+"""Trees of weighted rows compared with trees of repeated rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _table(seed: int, *, ties: bool) -> Table:
 
 @pytest.mark.parametrize("target", [5, 6, 7])
 @pytest.mark.parametrize("seed", nightly_but(range(6), 0, 1))
-def test_whole_weights_grow_the_tree_of_the_repeated_rows_ties_included(seed, target):
+def test_integer_weights_grow_the_tree_of_repeated_rows_including_ties(seed, target):
     table = _table(seed, ties=True)
     copies = np.random.default_rng(100 + seed).integers(1, 4, table.n_rows)
     column = Column(table.features[target], table.matrix[:, target], copies.astype(float))
@@ -55,7 +55,7 @@ def test_whole_weights_grow_the_tree_of_the_repeated_rows_ties_included(seed, ta
 
 @pytest.mark.parametrize("target", [5, 7])
 @pytest.mark.parametrize("seed", range(6))
-def test_half_weights_part_the_rows_as_the_repeated_rows_are_parted(seed, target):
+def test_half_weights_partition_like_repeated_rows(seed, target):
     """Halves of counts, with half the smallest leaf: fractions have a kernel of their own.
 
     Two columns that part the rows of a node alike are equally good, and rounding chooses: so the nodes are compared.
@@ -74,7 +74,7 @@ def test_half_weights_part_the_rows_as_the_repeated_rows_are_parted(seed, target
         np.testing.assert_allclose(2 * np.sort(found.impurity), np.sort(expected.impurity), atol=1e-9)
 
 
-def test_many_copies_are_not_made_and_part_the_rows_the_same():
+def test_large_weights_are_not_expanded_and_partition_equally():
     table = _table(3, ties=False)
     copies = np.random.default_rng(5).integers(1, 4, table.n_rows)
     column = Column(table.features[5], table.matrix[:, 5], 1e6 * copies)
@@ -85,7 +85,7 @@ def test_many_copies_are_not_made_and_part_the_rows_the_same():
     np.testing.assert_array_equal(found.threshold, expected.threshold)
 
 
-def test_less_weight_than_a_leaf_needs_is_one_leaf():
+def test_weight_below_the_leaf_minimum_is_one_leaf():
     table = _table(0, ties=False)
     column = Column(table.features[5], table.matrix[:, 5], np.full(table.n_rows, 0.001))
     assert cart.grow(table.select(GIVEN), column, min_leaf=5).n_nodes == 1
@@ -95,7 +95,7 @@ def _nodes(tree, rows):
     return {frozenset(rows[a : a + n].tolist()) for a, n in zip(tree.start, tree.size)}
 
 
-def test_a_tree_is_shown_by_weight():
+def test_tree_is_shown_by_weight():
     """Predictions and shares are weighted, numbers of rows are not."""
     X = pd.DataFrame({"x": np.repeat([0.0, 1.0], 6), "y": np.tile([1.0, 2.0, 6.0], 4), "level": list("aabbab") * 2})
     weights = np.tile([0.5, 1.0, 1.5], 4)

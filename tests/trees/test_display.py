@@ -1,4 +1,4 @@
-"""Trees to look at: print against R's own, tables against the arrays, pictures measured."""
+"""Display of trees: text compared with R, tables with the arrays, and measured plots."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def close_figures():
 
 @pytest.mark.parametrize("case", slow_but(CASES, *list(CASES)[::2]))
 @pytest.mark.parametrize("package", GROW)
-def test_print_is_rs(case, package):
+def test_print_matches_r(case, package):
     stored = read_case(case)
     view = fitted(GROW[package], stored.given, stored.target)
     assert str(view).split("\n") == [line.rstrip() for line in read_stored("prints")["prints"][package][case]]
@@ -110,7 +110,7 @@ def test_levels_ruled_out_above_are_not_named_again(loans):
 
 @pytest.mark.parametrize("grow", [ctree.grow, cart.grow, rpart.grow])
 @pytest.mark.parametrize("target", ["salary", "employment", "education"])
-def test_frame_says_what_the_arrays_say(loans, grow, target):
+def test_frame_matches_the_arrays(loans, grow, target):
     view = view_of(loans[["age", "sex", "education", "employment", "salary"]], target, grow, max_depth=3)
     frame = view.to_frame()
     assert frame.index.is_unique
@@ -166,14 +166,14 @@ def test_deep_trees_have_long_numbers():
 # ---------------------------------------------------------------- from a chain
 
 
-def test_from_a_fitted_chain(loans):
+def test_tree_of_a_fitted_chain(loans):
     chain = mcce.ChainModel(sampler={"salary": "ctree", "*": "cart"}, fixed=["age", "sex"]).fit(loans)
     assert repr(chain.samplers_["salary"].tree).startswith("FittedTree(salary, ")
     assert str(chain.samplers_["education"].tree).startswith("n= 1500")
     assert set(chain.samplers_["salary"].tree.to_frame()["variable"].dropna()) <= set(loans.columns)
 
 
-def test_a_target_with_missing_values():
+def test_target_with_missing_values():
     rng = np.random.default_rng(1)
     x = rng.normal(size=500)
     frame = pd.DataFrame({"x": x, "number": np.where(x > 0.5, np.nan, x), "level": np.where(x > 0, "a", None)})
@@ -192,7 +192,7 @@ def test_a_target_with_missing_values():
 
 
 def assert_legible(ax):
-    """Nothing overlaps, and nothing leaves the figure; return all that is written."""
+    """Check that nothing overlaps or leaves the figure; return all texts."""
     ax.figure.draw_without_rendering()
     renderer = ax.figure.canvas.get_renderer()
     written = [(text.get_text(), text.get_window_extent(renderer)) for text in ax.texts]
@@ -209,7 +209,7 @@ def assert_legible(ax):
 
 
 def ends_of(view, said):
-    """The numbers of the nodes that are drawn without children."""
+    """The numbers of the nodes drawn without children."""
     drawn = {int(text.split("\n")[0]) for text in said}
     parents = {view.numbers[view.parent[node]] for node in view.order[1:] if view.numbers[node] in drawn}
     return drawn - parents
@@ -218,7 +218,7 @@ def ends_of(view, said):
 @pytest.mark.parametrize("grow", [rpart.grow, *nightly(ctree.grow, cart.grow)])
 @pytest.mark.parametrize("target", ["employment", *nightly("salary")])
 @pytest.mark.parametrize("depth", [3, None, *(pytest.param(depth, marks=pytest.mark.nightly) for depth in (0, 1))])
-def test_pictures_are_legible_and_show_the_nodes_of_the_tree(loans, grow, target, depth):
+def test_plots_are_legible_and_show_the_nodes_of_the_tree(loans, grow, target, depth):
     frame = loans[["age", "sex", "education", "employment", "salary"]]
     settings = {} if depth is None else {"max_depth": depth}
     view = view_of(frame, target, grow, **settings)
@@ -256,7 +256,7 @@ def test_long_names_and_levels_are_legible():
 
 
 @pytest.mark.slow
-def test_on_axes_of_ones_own(loans):
+def test_plot_on_given_axes(loans):
     view = view_of(loans[["age", "employment", "salary"]], "salary")
     _, (left, right) = plt.subplots(1, 2, figsize=(16, 7))
     assert view.plot(left, max_leaves=4) is left
@@ -266,7 +266,7 @@ def test_on_axes_of_ones_own(loans):
 
 
 @pytest.mark.slow
-def test_nothing_global_changes_and_dark_styles_work(loans):
+def test_plots_keep_global_settings_and_work_in_dark_styles(loans):
     view = view_of(loans[["age", "employment", "salary"]], "salary", max_depth=2)
     before = mpl.rcParams.copy()
     view.plot()

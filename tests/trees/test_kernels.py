@@ -1,4 +1,4 @@
-"""No kernel reads or writes outside its arrays, whatever the table; and compiling runs nothing of the working folder.
+"""Kernels stay within their arrays for any table, and compiling executes no file of the working folder.
 
 Both need kernels that are compiled anew, with checks and with nothing optimised away, so one process shows both.
 """
@@ -34,8 +34,8 @@ def run_fuzz(cache, folder, n_tables, *names):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [["cart"], *nightly(NAMES)], ids=["cart", "all"])
-def test_kernels_stay_inside_their_arrays_and_compiling_runs_nothing_from_the_working_folder(names, tmp_path):
-    """Of the default conditional, which needs most kernels, or of every conditional and joint model."""
+def test_kernels_stay_within_arrays_and_compiling_executes_no_local_files(names, tmp_path):
+    """For the default conditional, which needs most kernels, or for every conditional and joint model."""
     folder = tmp_path / "downloads"
     folder.mkdir()
     for name in STANDARD:

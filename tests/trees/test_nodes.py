@@ -1,4 +1,4 @@
-"""Numbers of printed trees, against R's format."""
+"""Numbers of printed trees compared with R's format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rank codes and sorted columns, against numpy's `unique` and `lexsort`."""
+"""Rank codes and sorted columns compared with numpy's `unique` and `lexsort`."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def check_numbers(column):
     ],
     ids=lambda column: f"{len(column)} from {column[0]:.3g}",
 )
-def test_codes_and_values_are_those_of_numpy(column, missing):
+def test_codes_and_values_match_numpy(column, missing):
     column = np.array(column, dtype=float)
     if missing:
         column = np.append(column, [np.nan, np.nan])[np.random.default_rng(4).permutation(column.size + 2)]
@@ -94,33 +94,33 @@ def test_codes_and_values_are_those_of_numpy(column, missing):
         max_size=60,
     )
 )
-def test_codes_of_random_columns_are_those_of_numpy(column):
+def test_codes_of_random_columns_match_numpy(column):
     check_numbers(column)
 
 
-def test_values_a_whole_number_apart_by_rounding_alone_stay_apart():
+def test_values_differing_by_an_integer_only_after_rounding_stay_distinct():
     """0.9 and its neighbour are both 1 above -0.1 after rounding; counting must not merge them."""
     check_numbers([-0.1, 0.9, np.nextafter(0.9, 1)])
 
 
-def test_values_lost_beside_a_whole_number_stay_apart():
+def test_values_absorbed_by_an_integer_stay_distinct():
     """1e-17 is 1 above -1 after rounding, and so is 0."""
     check_numbers([-1.0, 0.0, 1e-17])
 
 
-def test_values_come_back_bit_for_bit_when_they_are_not_whole():
-    """Values a whole number apart, where the lowest plus that number rounds to something else."""
+def test_non_integer_values_round_trip_exactly():
+    """Values an integer apart, where the lowest plus that integer rounds to another value."""
     low = 0.1
     column = [low, *(np.nextafter(low + k, np.inf) for k in range(1, 40)), *(low + k for k in range(1, 40))]
     check_numbers(column)
 
 
-def test_values_whose_range_overflows():
+def test_values_with_overflowing_range():
     check_numbers([-np.finfo(float).max, np.finfo(float).max, 0.0])
 
 
-def test_integers_counted_or_sorted_rank_alike():
-    """The same order, once in a short range of whole numbers and once stretched beyond it."""
+def test_counted_and_sorted_integers_rank_equally():
+    """The same order, once in a short range of integers and once stretched beyond it."""
     rng = np.random.default_rng(5)
     for size, high in ((30, 10), (300, 900), (3000, 2900)):
         column = rng.integers(0, high, size).astype(float)
@@ -129,7 +129,7 @@ def test_integers_counted_or_sorted_rank_alike():
         assert np.array_equal(codes_of(short, 0), codes_of(long, 0))
 
 
-def test_few_values_are_counted_many_sorted():
+def test_few_values_are_counted_and_many_sorted():
     n = MAX_BINS + 1
     assert check_numbers(np.arange(n - 1.0)).how[0] == HISTOGRAM
     assert check_numbers(np.append(np.arange(n - 1.0), np.nan)).how[0] == HISTOGRAM
@@ -184,7 +184,7 @@ def test_each_kind_of_column():
         assert (np.diff(values_of(ranking, j)) > 0).all()
 
 
-def test_sorted_entries_are_numpy_s_lexsort():
+def test_sorted_entries_match_numpy_lexsort():
     frame = pd.DataFrame({"x": np.random.default_rng(7).normal(size=4000).round(3)})
     frame.loc[::50, "x"] = np.nan
     ranking, table = rank(frame)
@@ -194,13 +194,13 @@ def test_sorted_entries_are_numpy_s_lexsort():
     assert np.array_equal(rows, np.lexsort((np.arange(4000), column, np.isnan(column))))
 
 
-def test_a_table_is_ranked_once_for_all_its_cuts():
+def test_table_is_ranked_once_for_all_its_subsets():
     _, table = rank(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"], "c": [3, 4]}))
     assert ColumnRanks.of(table.first(1)) is ColumnRanks.of(table.select([2, 0])) is ColumnRanks.of(table)
     assert ColumnRanks.of(table.take(np.array([0]))) is not ColumnRanks.of(table)
 
 
-def test_the_largest_factor_and_one_level_more():
+def test_largest_factor_and_one_level_more():
     def factor(n_levels):
         levels = pd.RangeIndex(n_levels)
         feature = Feature("town", "categorical", pd.CategoricalDtype(levels), levels)

@@ -1,4 +1,4 @@
-"""Routing, against a walk of the tree in plain Python."""
+"""Routing compared with a walk of the tree in plain Python."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def walk_all(tree, matrix):
 
 
 def route_both_ways(tree, matrix):
-    """Route as the tree likes, and once more beside a row of missing values, which takes the general way."""
+    """Route normally, and again beside a row of missing values, which takes the general path."""
     straight = tree.route(matrix)
     beside = tree.route(np.vstack([matrix, np.full((1, matrix.shape[1]), np.nan)]))[:-1]
     assert np.array_equal(straight, beside)
@@ -48,7 +48,7 @@ def route_both_ways(tree, matrix):
 
 
 def own_leaf(tree):
-    """Leaf of each training row, read off the donors."""
+    """Return the leaf of each training row, read from the donors."""
     leaf = np.full(tree.donors.size, -1)
     for node in np.flatnonzero(tree.feature < 0):
         segment = tree.donors[tree.start[node] : tree.start[node] + tree.size[node]]
@@ -83,7 +83,7 @@ def fitted(n, seed, *, factors, missing, target="number", **limits):
 @pytest.mark.parametrize("factors", [False, True], ids=["numbers", "factors"])
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
 @pytest.mark.parametrize("n", [1, 2, 37, 256, 257, *nightly(255, 2500)])
-def test_training_rows_land_in_the_leaf_that_holds_them(target, factors, missing, n):
+def test_training_rows_are_routed_to_their_leaf(target, factors, missing, n):
     tree, given, _ = fitted(n, n, factors=factors, missing=missing, target=target, min_leaf=2)
     leaf = route_both_ways(tree, given.matrix)
     assert leaf.dtype == np.int32
@@ -93,7 +93,7 @@ def test_training_rows_land_in_the_leaf_that_holds_them(target, factors, missing
 
 @pytest.mark.parametrize("factors", [False, True], ids=["numbers", "factors"])
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
-def test_new_rows_land_where_a_walk_leads(factors, missing):
+def test_new_rows_are_routed_like_a_walk(factors, missing):
     tree, given, _ = fitted(1500, 3, factors=factors, missing=True, min_leaf=3)
     rng = np.random.default_rng(4)
     new = np.column_stack([rng.choice(column, 1000) for column in given.matrix.T])
@@ -103,7 +103,7 @@ def test_new_rows_land_where_a_walk_leads(factors, missing):
     assert np.array_equal(route_both_ways(tree, new), walk_all(tree, new))
 
 
-def test_a_matrix_known_to_be_complete_is_routed_alike():
+def test_complete_matrix_is_routed_equally():
     tree, given, _ = fitted(700, 5, factors=False, missing=False, min_leaf=2)
     assert np.array_equal(tree.route(given.matrix, complete=True), tree.route(given.matrix))
 
@@ -146,7 +146,7 @@ def test_levels_absent_from_a_node_go_to_the_larger_child(target):
 # ------------------------------------------------------------------ state
 
 
-def test_a_tree_is_its_arrays():
+def test_tree_is_its_arrays():
     tree, given, _ = fitted(400, 9, factors=True, missing=True, min_leaf=3)
     state = tree.get_state()
     assert all(isinstance(part, np.ndarray) for name, part in state.items() if name != "type")

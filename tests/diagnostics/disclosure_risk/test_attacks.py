@@ -1,4 +1,4 @@
-"""Attacks: against anonymeter's counts and brute force."""
+"""Attacks compared with anonymeter's counts and brute force."""
 
 import gzip
 import io
@@ -25,7 +25,7 @@ def seeded():
 
 
 @pytest.mark.parametrize("told", STORED["rates"], ids=lambda told: str(told["asked"]))
-def test_rates_and_risks_are_those_of_anonymeter(told):
+def test_rates_and_risks_match_anonymeter(told):
     n, success, baseline, control = told["asked"]
     found = (np.arange(n) < count for count in (success, control, baseline))
     attack = attacks.Attack.of_people(*found, 0.95)
@@ -46,7 +46,7 @@ def agrees(attack, told):
 
 
 @pytest.mark.parametrize("k", [1, 5])
-def test_linkability_is_that_of_anonymeter(k):
+def test_linkability_matches_anonymeter(k):
     attack = attacks.linkability(
         RELEASED, PEOPLE, CONTROL, SCHEMA.features, ([0, 1], [2, 3]), n_neighbours=k, rng=seeded(), confidence=0.95
     )
@@ -54,14 +54,14 @@ def test_linkability_is_that_of_anonymeter(k):
 
 
 @pytest.mark.parametrize("secret", ["job", "salary", "debt"])
-def test_inference_is_that_of_anonymeter(secret):
+def test_inference_matches_anonymeter(secret):
     place = SCHEMA.names.index(secret)
     known = [j for j in range(4) if j != place]
     attack = attacks.inference(RELEASED, PEOPLE, CONTROL, SCHEMA.features, known, place, rng=seeded(), confidence=0.95)
     agrees(attack, STORED["inference"][secret])
 
 
-def test_singling_out_by_one_column_is_that_of_anonymeter():
+def test_singling_out_by_one_column_matches_anonymeter():
     queries = attacks.queries_of_columns(attacks.distinct_rows(RELEASED), SCHEMA.features, 5000, seeded())
     told = STORED["univariate"]
     assert len(queries) == told["n_queries"]
@@ -69,7 +69,7 @@ def test_singling_out_by_one_column_is_that_of_anonymeter():
     assert sum(attacks.count_matches(query, CONTROL) == 1 for query in queries) == told["n_control"]
 
 
-def test_singling_out_by_three_columns_is_as_often_right_as_anonymeters():
+def test_singling_out_by_three_columns_succeeds_as_often_as_anonymeter():
     attack = attacks.singling_out(
         RELEASED, PEOPLE, CONTROL, SCHEMA.features, n_attacks=200, n_columns=3, rng=seeded(), confidence=0.95
     )
@@ -78,7 +78,7 @@ def test_singling_out_by_three_columns_is_as_often_right_as_anonymeters():
         assert abs(ours.middle - rate[0]) < 2 * np.hypot(ours.error, rate[1])
 
 
-def test_a_negative_guess_is_not_right_for_its_sign():
+def test_negative_guess_is_not_correct_by_its_sign():
     told, salary = STORED["guesses"], SCHEMA.features[2]
     guesses, secrets = (np.array(told[name]) for name in ("guesses", "secrets"))
     ours = attacks.guessed_right(guesses, secrets, salary)
@@ -88,7 +88,7 @@ def test_a_negative_guess_is_not_right_for_its_sign():
     assert attacks.guessed_right(missing, missing, salary).tolist() == [True]
 
 
-def test_queries_single_out_a_released_row_and_count_as_pandas_does():
+def test_queries_single_out_a_released_row_and_counts_match_pandas():
     queries = attacks.queries_of_rows(RELEASED, SCHEMA.features, 50, 3, seeded())
     assert len(set(queries)) == len(queries) > 10
     frame = pd.DataFrame(PEOPLE, columns=list("abcd"))

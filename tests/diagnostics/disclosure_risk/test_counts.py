@@ -1,4 +1,4 @@
-"""Counts on keys: against synthpop's output, tables counted by hand, a brute force, and the paper on synthpop's."""
+"""Counts on keys compared with synthpop's output, hand counts, brute force, and its paper."""
 
 import gzip
 import io
@@ -52,7 +52,7 @@ def measured(original, released, keys, target):
 
 
 @pytest.mark.parametrize("told", STORED["measures"], ids=lambda told: f"{told['case']}-{told['target']}")
-def test_measures_are_those_of_synthpop(told):
+def test_measures_match_synthpop(told):
     original, synthetic = (read(STORED["tables"][told["case"]][which]) for which in ("original", "synthetic"))
     ours = measured(original, synthetic, told["keys"].split(), told["target"])
     for name in SAME:
@@ -61,7 +61,7 @@ def test_measures_are_those_of_synthpop(told):
     assert ours["RepU"] == pytest.approx(told["repU"], rel=1e-12)
 
 
-def test_a_table_counted_by_hand():
+def test_measures_match_a_table_counted_by_hand():
     # keys: a twice and b once in the original; a once, b once and c once among the released rows
     original = pd.DataFrame({"key": ["a", "a", "b", "d"], "t": ["x", "y", "x", "x"]})
     released = pd.DataFrame({"key": ["a", "b", "c"], "t": ["x", "y", "x"]})
@@ -73,7 +73,7 @@ def test_a_table_counted_by_hand():
 
 
 def brute_force(original, released, keys, target):
-    """Count person by person."""
+    """Count row by row."""
     n = len(original)
     unique = repeated = certain = right = 0
     for _, person in original.iterrows():
@@ -88,7 +88,7 @@ def brute_force(original, released, keys, target):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_measures_are_those_of_counting_person_by_person(seed):
+def test_measures_match_counting_row_by_row(seed):
     rng = np.random.default_rng(seed)
     tables = [
         pd.DataFrame({"a": rng.integers(0, 8, n), "b": rng.choice(list("uvw"), n), "t": rng.integers(0, 3, n)})
@@ -99,7 +99,7 @@ def test_measures_are_those_of_counting_person_by_person(seed):
         assert ours[name] == pytest.approx(value), name
 
 
-def test_copies_and_distinguishing_cells_by_hand():
+def test_copies_and_distinguishing_cells_match_hand_calculation():
     original = np.array([[1.0, 5.0], [1.0, 6.0], [np.nan, 7.0]])
     released = np.array([[1.0, 6.0], [np.nan, 7.0], [1.0, 7.0], [2.0, 9.0]])
     assert counts.copies_of(released, original).tolist() == [True, True, False, False]
@@ -110,7 +110,7 @@ def test_copies_and_distinguishing_cells_by_hand():
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
-def test_linkage_is_that_of_comparing_all_pairs(k):
+def test_linkage_matches_comparison_of_all_pairs(k):
     rng = np.random.default_rng(k)
     original, released = rng.integers(0, 4, (60, 3)).astype(float), rng.integers(0, 5, (40, 3)).astype(float)
     ours = counts.linked(released, original, [0, 2], k)
@@ -134,7 +134,7 @@ PRINTED = {  # "Practical privacy metrics for synthetic data", its table of the 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "adult.csv.gz").is_file(), reason="the Adult data are not here; MCCE_DATA says where")
-def test_the_original_adult_data_have_the_printed_figures():
+def test_original_adult_data_match_the_printed_figures():
     adult = mcce.datasets.load_adult(DATA)
     keys = ["age", "occupation", "race", "sex"]
     for target, printed in PRINTED.items():
@@ -152,6 +152,6 @@ def test_the_original_adult_data_have_the_printed_figures():
         (["a", "a"], r"keys names a column twice"),
     ],
 )
-def test_bad_names_are_refused(names, message):
+def test_invalid_names_raise(names, message):
     with pytest.raises(InputError, match=message):
         counts.find_columns(names, ["a", "b", "t"], "keys")

@@ -1,4 +1,4 @@
-"""The whole table: attacks find what leaks by construction, and accuse nobody whose rows nothing was fitted on.
+"""The disclosure report: attacks detect constructed leaks and keep their level otherwise.
 
 People have four numbers and a level; the model accepts those whose second number is large. Trees with leaves of one row
 hand out one person's values together. What cannot leak is an explainer that was fitted on other people.
@@ -49,7 +49,7 @@ def clean():
 
 @pytest.fixture(scope="module")
 def asked():
-    """Tables of explainers whose answers depend on a number, as an age in days would be: of people, and of others."""
+    """Tables of explainers whose answers depend on a number such as an age in days: of members, and of others."""
     X, settings = people(300, 1), {"holdout": people(300, 2), "releases": ["plain"], "keys": ["sex"]}
     fitted = [fit(rows, LEAKING, fixed=("sex", "a")) for rows in (X, people(300, 3))]
     return [disclosure(each, X, **settings, **FAST).table.loc["plain"] for each in fitted]
@@ -60,25 +60,25 @@ BY_QUERIES = ["membership by repeated queries, AUC", "membership by repeated que
 
 
 @pytest.mark.parametrize("measure", [*FOUND, "singling out, one column"])
-def test_rows_drawn_of_leaves_of_one_person_leak(leaking, clean, measure):
+def test_rows_drawn_from_leaves_of_one_training_row_leak(leaking, clean, measure):
     assert leaking.table.loc[("generated", measure), "verdict"] == "leaks"
     assert clean.table.loc[("generated", measure), "verdict"] != "leaks"
 
 
 @pytest.mark.parametrize("measure", ["copies", "singling out, one column"])
-def test_counterfactuals_of_leaves_of_one_person_leak(leaking, clean, measure):
+def test_counterfactuals_from_leaves_of_one_training_row_leak(leaking, clean, measure):
     assert leaking.table.loc[("plain", measure), "verdict"] == "leaks"
     assert clean.table.loc[("plain", measure), "verdict"] != "leaks"
 
 
 @pytest.mark.parametrize("measure", BY_QUERIES)
-def test_repeated_queries_find_the_people_of_leaves_of_one_person(asked, measure):
+def test_repeated_queries_identify_leaves_of_one_training_row(asked, measure):
     leaks, cannot = asked
     assert leaks.loc[measure, "verdict"] == "leaks"
     assert cannot.loc[measure, "verdict"] != "leaks"
 
 
-def test_copies_are_counted_right(leaking, clean):
+def test_copies_are_counted_correctly(leaking, clean):
     assert leaking.table.loc[("generated", "copies"), "value"] > 0.95
     assert leaking.table.loc[("plain", "copies"), "value"] > 0.95
     assert (clean.table["value"].xs("copies", level="measure") == 0).all()
@@ -95,33 +95,33 @@ def test_every_line_has_figures_in_order_and_a_sentence(leaking):
     assert "membership by distance, AUC" in table.loc["plain"].index
 
 
-def test_it_prints_what_it_found(leaking):
+def test_printed_report(leaking):
     text = repr(leaking)
     assert text.startswith("Disclosure: 300 training rows, 150 control rows, 150 rows of the attacker; keys 'sex'")
     assert "copies of a training row are" in text
     assert "<table>" in leaking._repr_html_()
 
 
-def test_targets_have_the_counts(leaking):
+def test_targets_have_counts(leaking):
     X = people(300, 1)
     assert leaking.targets.index.names == ["release", "target"]
     assert leaking.targets.loc["generated"].index.tolist() == ["a", "b", "c", "d"]
     assert leaking.targets.loc[("generated", "a"), "UiO"] == 100 * (X["sex"].value_counts() == 1).sum() / 300
 
 
-def test_one_seed_gives_one_answer():
+def test_same_seed_gives_same_answer():
     X, settings = people(60, 1), {"holdout": people(60, 2), "releases": ["plain"], "n_samples": 30}
     tables = [disclosure(fit(X), X, n_attacks=20, max_factuals=20, **settings).table for _ in range(2)]
     pd.testing.assert_frame_equal(*tables)
 
 
-def test_rows_that_the_explainer_was_not_fitted_on_are_told(clean, leaking):
+def test_rows_outside_the_training_data_are_reported(clean, leaking):
     assert "100.0% of the rows of X are not training rows of the explainer." in clean.notes
     assert not any("fitted on" in note for note in leaking.notes)
 
 
 class Memory:
-    """A model that is the firmer with people whom it remembers: once refused, they have to go farther."""
+    """A model that rejects memorised rows more strongly: they need larger changes."""
 
     def __init__(self, X):
         self.known = set(map(tuple, X.loc[X["b"] <= 0.3, ["a", "c", "d"]].to_numpy()))
@@ -132,9 +132,9 @@ class Memory:
 
 
 @pytest.mark.slow
-def test_distance_tells_members_of_a_model_that_remembers_them():
+def test_distance_attack_detects_members_of_a_memorising_model():
     X, holdout = people(300, 1), people(300, 2)
-    fixed = ("sex", "a", "c", "d")  # so that only b can change, by as much as the model asks for
+    fixed = ("sex", "a", "c", "d")  # so that only b can change, by as much as the model requires
     sizes = {**FAST, "max_factuals": 100, "releases": ["plain"], "keys": ["sex"]}
     told = disclosure(fit(X, model=Memory(X), fixed=fixed), X, holdout=holdout, **sizes).table.loc["plain"]["verdict"]
     blind = disclosure(fit(X, fixed=fixed), X, holdout=holdout, **sizes).table.loc["plain"]["verdict"]
@@ -144,7 +144,7 @@ def test_distance_tells_members_of_a_model_that_remembers_them():
 
 @pytest.fixture(scope="module")
 def known_by_a_number():
-    """Tables of an attacker who knows a number of everybody that a row of a leaf of one person hands on."""
+    """Tables of an attacker who knows a number that is disclosed by leaves of one training row."""
     X, settings = people(300, 1), {"holdout": people(300, 2), "keys": ["a"], "targets": ["c"]}
     fitted = [fit(rows, LEAKING) for rows in (X, people(300, 3))]
     return [disclosure(each, X, releases=["plain", "generated"], **settings, **FAST).table for each in fitted]
@@ -159,14 +159,14 @@ BY_KEYS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("release", "measure"), BY_KEYS)
-def test_keys_that_are_copied_link_to_people(known_by_a_number, release, measure):
+def test_copied_keys_allow_linkage(known_by_a_number, release, measure):
     leaks, cannot = (table.loc[(release, measure), "verdict"] for table in known_by_a_number)
     assert leaks == "leaks"
     assert cannot != "leaks"
 
 
 class FarForThoseItKnows:
-    """A generator that draws for people of its training rows, known by `a`, from farther away than for others."""
+    """A generator that draws farther away for training rows, identified by `a`, than for others."""
 
     def fit(self, X):
         self.X, self.known = X, set(X["a"])
@@ -179,7 +179,7 @@ class FarForThoseItKnows:
 
 @pytest.fixture(scope="module")
 def by_distance():
-    """Tables of a generator that treats its training people differently: of people, and of others."""
+    """Tables of a generator that treats its training rows differently: of members, and of others."""
     X, holdout, fixed = people(160, 1), people(160, 2), ("sex", "a")
     sizes = {"n_attacks": 40, "max_factuals": 60, "n_samples": 100, "releases": ["plain"]}
     tables = []
@@ -191,7 +191,7 @@ def by_distance():
 
 
 @pytest.mark.nightly
-def test_distance_tells_members_of_a_generator_that_treats_them_differently(by_distance):
+def test_distance_attack_detects_unequal_treatment_of_members(by_distance):
     leaks, cannot = (table.loc["membership by distance, AUC", "verdict"] for table in by_distance)
     assert leaks == "leaks"
     assert cannot != "leaks"
@@ -212,7 +212,7 @@ def by_plausibility(rows):
 
 
 @pytest.mark.nightly
-def test_plausibility_tells_nothing_of_members_since_it_has_not_seen_them(monkeypatch):
+def test_plausibility_reveals_no_membership(monkeypatch):
     """The attack finds the people of a plausibility that has seen those whom it judges: how near the nearest row is.
 
     Ours is made of folds: what judges somebody's answers was learned without their row, so that the attack has nothing
@@ -228,8 +228,8 @@ def test_plausibility_tells_nothing_of_members_since_it_has_not_seen_them(monkey
     assert "leaks" not in by_plausibility(others)
 
 
-def test_what_judges_the_answers_of_a_person_is_the_same_without_the_person():
-    """Neighbours and trees of a person's fold, learned with the person and without; bins are those of the values."""
+def test_answers_are_judged_by_the_same_model_without_the_row():
+    """Neighbours and trees of a row's fold, fitted with and without the row; bins are those of the values."""
     X = people(300, 1).round(0).drop_duplicates(ignore_index=True)
     schema = mcce.Schema.from_data(X)
     matrix, mutable = schema.encode(X).matrix, np.arange(1, 5)
@@ -245,7 +245,7 @@ def test_what_judges_the_answers_of_a_person_is_the_same_without_the_person():
 
 
 @pytest.mark.nightly
-def test_explainers_fitted_on_others_are_accused_as_rarely_as_the_level_says():
+def test_false_positive_rate_matches_the_level():
     accused = lines = 0
     for seed in range(12):
         X, others, holdout = (people(160, 10 * seed + part) for part in range(3))
@@ -269,14 +269,14 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_told(name):
+def test_invalid_input_is_reported(name):
     X = people(60, 1)
     value, message = BAD[name]
     with pytest.raises(InputError, match=message):
         disclosure(fit(X), X, **{"holdout": people(60, 2), name: value})
 
 
-def test_a_holdout_of_training_rows_and_an_explainer_without_fixed_features_are_told():
+def test_holdout_of_training_rows_and_missing_fixed_features_are_reported():
     X = people(60, 1)
     with pytest.raises(InputError, match=r"60 of 60 rows of holdout are rows of X too"):
         disclosure(fit(X), X, holdout=X)

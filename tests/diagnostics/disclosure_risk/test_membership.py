@@ -1,4 +1,4 @@
-"""Membership: the surprise of returned values, by hand."""
+"""Membership: the surprise of returned values by hand calculation."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from mcce.diagnostics.disclosure_risk.membership import surprise
 
 
-def test_surprise_counts_rare_values_that_were_handed_out():
+def test_surprise_counts_rare_returned_values():
     own = np.array([[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]])
     person = np.array([1.0, 9.0])
     handed = np.ones((1, 2), dtype=bool)

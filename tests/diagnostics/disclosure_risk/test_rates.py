@@ -1,4 +1,4 @@
-"""Areas, chances and intervals of attacks: against scikit-learn, enumeration and known distributions."""
+"""AUC, rates and intervals of attacks compared with scikit-learn, enumeration and known values."""
 
 from math import comb
 
@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 from mcce.diagnostics.disclosure_risk import rates
 
 
-def test_area_is_that_of_scikit_learn_and_of_two_normals():
+def test_area_matches_scikit_learn_and_two_normals():
     rng = np.random.default_rng(3)
     members, others = rng.normal(1, 1, 4000).round(2), rng.normal(0, 1, 4000).round(2)
     area = rates.auc(members, others)
@@ -21,7 +21,7 @@ def test_area_is_that_of_scikit_learn_and_of_two_normals():
     assert found.share == pytest.approx(norm.sf(norm.isf(0.01) - 1), abs=0.02)
 
 
-def test_interval_of_the_area_holds_what_it_promises():
+def test_interval_of_the_area_has_its_coverage():
     rng = np.random.default_rng(3)
     covered = 0
     for _ in range(400):
@@ -30,13 +30,13 @@ def test_interval_of_the_area_holds_what_it_promises():
     assert covered >= 365  # 95 per cent of 400 are 380, less 3.4 standard errors
 
 
-def test_the_chance_of_successes_is_that_of_counting_all_ways():
+def test_probability_of_successes_matches_enumeration():
     ways = sum(comb(7, k) * comb(10, 6 - k) for k in range(3)) / comb(17, 6)
     assert rates.chance_ahead(4, 10, 2, 7) == pytest.approx(ways)
     assert rates.chance_ahead(0, 0, 0, 0) == rates.chance_ahead(0, 5, 0, 5) == 1.0
 
 
-def test_chance_at_few_false_positives_is_that_of_shuffling():
+def test_rate_at_few_false_positives_matches_shuffling():
     rng = np.random.default_rng(3)
     scores = rng.normal(size=90)
     members, others = scores[:40], scores[40:]

@@ -1,4 +1,4 @@
-"""Small models as others make them: a generator, synthesizers with SDV's interface, samplers of their own manners."""
+"""Small third-party models: a generator, synthesizers with the interface of SDV, custom samplers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcce.generators import JointGenerator
 
 
 class HotDeck(JointGenerator):
-    """Whole training rows with the same givens, or else with the same decision; restrictions by rejection."""
+    """Whole training rows with the same givens, or with the same decision; restrictions by rejection."""
 
     draws_observed = True
 
@@ -47,7 +47,7 @@ class Synthesizer:
 
 
 def alike(data, values):
-    """Return rows with these values, or nearly so."""
+    """Return rows with these values, approximately."""
     kept = data
     for name, value in values.items():
         near = kept[kept[name].isna()] if value is None or value != value else kept[kept[name] == value]
@@ -65,7 +65,7 @@ class Completing(Synthesizer):
 
 
 class Conditional(Synthesizer):
-    """SDV's `sample_from_conditions`, with a random state of its own that SDV's private method seeds."""
+    """SDV's `sample_from_conditions`, with an internal random state that SDV's private method seeds."""
 
     def __init__(self):
         self.rng = np.random.default_rng(0)
@@ -82,7 +82,7 @@ class Conditional(Synthesizer):
 
 
 class OwnState(Conditional):
-    """A random state that nothing seeds."""
+    """A random state that cannot be seeded."""
 
     _set_random_state = None
 

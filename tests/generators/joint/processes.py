@@ -1,4 +1,4 @@
-"""Known processes: what a generator learns of them can be compared with the truth."""
+"""Known processes to compare with what a generator learns."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scipy import stats
 
 
 def clusters(n, seed):
-    """Two clusters with independent features inside: an adversarial forest's own model."""
+    """Two clusters with independent features inside: the model of an adversarial forest."""
     rng = np.random.default_rng(seed)
     which = rng.random(n) < 0.4
     frame = pd.DataFrame(

@@ -1,4 +1,4 @@
-"""The base of every joint generator: brute force over the donors of a hot deck."""
+"""The base class of joint generators, compared with brute force over the donors of a hot deck."""
 
 import pickle
 from dataclasses import replace
@@ -43,7 +43,7 @@ def donors_of(sex="f", wanted=True):
 
 
 def test_rejection_conditions_the_joint_distribution(deck):
-    """Rows that obey two restrictions and a rule are donors that do, each as often as any other."""
+    """Rows that satisfy two restrictions and a rule are equally likely donors that do."""
     n = 3000
 
     class Sum:
@@ -70,7 +70,7 @@ def test_rejection_conditions_the_joint_distribution(deck):
     assert stats.chisquare(counts, expected / expected.sum() * n).pvalue > 1e-4
 
 
-def test_weights_are_unbiased_estimates_of_what_is_allowed(deck):
+def test_weights_are_unbiased_estimates_of_the_allowed_probability(deck):
     n = 4000
     drawn = deck.draw(request_of(deck, n, restrictions={"x": Within(low=np.full(n, 8.0))}, weighted=True))
     share = (donors_of()["x"] >= 8).mean()
@@ -80,7 +80,7 @@ def test_weights_are_unbiased_estimates_of_what_is_allowed(deck):
     assert free.log_weight.tolist() == [0.0] * 5
 
 
-def test_what_rows_died_of_and_how_many_came_to_it(deck):
+def test_causes_of_rejection_and_their_counts(deck):
     n = 40
     even = np.arange(n) % 2 == 0
     within = {
@@ -100,7 +100,7 @@ def test_what_rows_died_of_and_how_many_came_to_it(deck):
     assert with_values["job"].isin(["a", "b", "c"]).all()
 
 
-def test_rules_on_fixed_features_are_looked_at_before_drawing(deck):
+def test_rules_on_fixed_features_are_checked_before_drawing(deck):
     class Women:
         columns = (1,)
 
@@ -120,7 +120,7 @@ def test_rules_on_fixed_features_are_looked_at_before_drawing(deck):
     assert men.acceptance().loc["sex == 'f'"].tolist() == [5, 0]
 
 
-def test_a_rule_that_is_never_obeyed_ends(deck):
+def test_infeasible_rule_terminates(deck):
     class Never:
         columns = (0,)
         asked = 0
@@ -141,17 +141,17 @@ def test_a_rule_that_is_never_obeyed_ends(deck):
     assert HotDeck.attempts <= Never.asked <= HotDeck.attempts + 2
 
 
-def test_a_single_allowed_value_is_taken_as_fixed_ones_are(deck):
+def test_single_allowed_value_is_treated_as_fixed(deck):
     n = 50
     within = {"x": Within(low=np.full(n, 3.25), high=np.full(n, 3.25)), "n": Within(high=np.full(n, 20.0))}
     drawn = deck.draw(request_of(deck, n, restrictions=within))
     assert not drawn.rejected.any()
-    # on the column's grid of whole numbers there is no 3.25, but what is allowed is allowed
+    # 3.25 is not on the column's integer grid, but it is explicitly allowed
     assert drawn.rows[:, 0].tolist() == [3.25] * n
     assert (drawn.rows[:, 3] <= 20).all()
 
 
-def test_what_may_stay_stays_where_nothing_else_can_be_drawn(deck):
+def test_value_is_kept_if_no_other_value_is_feasible(deck):
     n = 60
     own = np.where(np.arange(n) < 30, 77.0, np.nan)
     within = Within(low=np.full(n, 70.0), kept=own)
@@ -162,7 +162,7 @@ def test_what_may_stay_stays_where_nothing_else_can_be_drawn(deck):
     assert some.rows[:30, 3].max() < 77  # others are drawn where there are some
 
 
-def test_steps_and_numbers_never_to_be_used(deck):
+def test_multiples_and_excluded_numbers(deck):
     n = 300
     within = Within(
         low=np.full(n, 3.0), high=np.full(n, 22.0), step=np.full(n, 5.0), never=np.tile([10.0, np.nan], (n, 1))
@@ -172,7 +172,7 @@ def test_steps_and_numbers_never_to_be_used(deck):
     assert set(drawn.rows[:, 3]) == {5.0, 15.0, 20.0}
 
 
-def test_numbers_that_are_no_training_values_are_put_on_the_grid():
+def test_values_outside_the_training_data_are_rounded_to_the_grid():
     class Blurred(HotDeck):
         draws_observed = False
 
@@ -214,7 +214,7 @@ def test_draws_are_checked():
             Wrong(fixed=["sex"], wrong=wrong).fit(X).sample(5)
 
 
-def test_without_decision_without_fixed_and_with_missing_givens():
+def test_no_decision_no_fixed_features_and_missing_givens():
     free = HotDeck().fit(X[["x", "n"]])
     assert free.sample(20).shape == (20, 2)
     assert free.fixed_ == []
@@ -224,7 +224,7 @@ def test_without_decision_without_fixed_and_with_missing_givens():
     assert rows["x"].isna().all()
 
 
-def test_manners(deck):
+def test_capabilities(deck):
     made = HotDeck(fixed=["sex"], random_state=5)
     assert repr(made) == "HotDeck(fixed=['sex'], random_state=5)"
     assert clone(made).get_params() == made.get_params()
@@ -240,7 +240,7 @@ def test_manners(deck):
     pd.testing.assert_frame_equal(again.sample(20), deck.sample(20))
 
 
-def test_a_generator_without_density_or_storage_says_so(deck, tmp_path):
+def test_generator_without_density_or_storage_raises(deck, tmp_path):
     with pytest.raises(SamplerError, match=r"HotDeck\(fixed=\['sex'\]\) has no density; use a generator that has"):
         deck.log_density(X)
     with pytest.raises(SamplerError, match=r"cannot leave a training row out of its density"):
@@ -251,7 +251,7 @@ def test_a_generator_without_density_or_storage_says_so(deck, tmp_path):
         deck.save(tmp_path / "a.mcce")
 
 
-def test_a_fit_that_fails_leaves_nothing_fitted(deck):
+def test_failed_fit_leaves_the_generator_unfitted(deck):
     made = pickle.loads(pickle.dumps(deck))
     with pytest.raises(InputError, match=r"all 4 columns of X are fixed"):
         made.set_params(fixed=list(X)).fit(X)

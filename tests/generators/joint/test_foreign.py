@@ -1,4 +1,4 @@
-"""Models of other packages: what can be reproduced is, what cannot is refused."""
+"""Models of other packages: reproducible ones are accepted, others raise."""
 
 import random
 
@@ -44,7 +44,7 @@ def request_of(generator, n, sex="m"):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_rows_have_the_fixed_values_and_are_those_of_the_model(name):
+def test_rows_have_the_fixed_values_and_follow_the_model(name):
     made = MODELS[name]().fit(X)
     assert not hasattr(MODELS[name]().get_params().get("synthesizer", None), "data")
     for sex in ("f", "m"):
@@ -58,7 +58,7 @@ def test_rows_have_the_fixed_values_and_are_those_of_the_model(name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_row_does_not_depend_on_what_else_is_drawn_nor_on_global_states(name):
+def test_row_does_not_depend_on_other_draws_or_global_state(name):
     made = MODELS[name]().fit(X, WANTED)
     request = request_of(made, 230)
     rows = made.draw(request).rows
@@ -74,7 +74,7 @@ def test_a_row_does_not_depend_on_what_else_is_drawn_nor_on_global_states(name):
     np.testing.assert_array_equal(fresh.draw(request).rows, rows)
 
 
-def test_rows_of_other_givens_are_drawn_given_them():
+def test_rows_of_other_givens_are_conditioned_on_them():
     """In an explanation the stream key of a row is the hash of its givens."""
     made = MODELS["completing"]().fit(X, WANTED)
     matrix = made.schema_.encode(X).matrix[:40]
@@ -87,7 +87,7 @@ def test_rows_of_other_givens_are_drawn_given_them():
     assert drawn[men, 3].min() > 100 > drawn[~men, 3].max()
 
 
-def test_what_cannot_be_reproduced_is_refused_at_fit():
+def test_irreproducible_models_raise_at_fit():
     with pytest.raises(SamplerError, match=r"draws different rows with the same seed.*give a function that seeds it"):
         SynthesizerGenerator(Entropy(), random_state=1).fit(X)
     with pytest.raises(SamplerError, match=r"draws the same rows with different seeds|draws different rows"):
@@ -101,7 +101,7 @@ def test_what_cannot_be_reproduced_is_refused_at_fit():
         SynthesizerGenerator(Same(), random_state=1).fit(X)
 
 
-def test_conditions_by_rejection_are_met_within_a_tolerance_or_the_row_is_dead():
+def test_rejection_meets_conditions_within_tolerance_or_row_is_dead():
     made = SynthesizerGenerator(Synthesizer(), fixed=["size"], random_state=1, tolerance=0.02).fit(X)
     near = made.sample(300, X[["size"]].head(1))
     size = X["size"].iloc[0]
@@ -120,7 +120,7 @@ def test_conditions_by_rejection_are_met_within_a_tolerance_or_the_row_is_dead()
 
 
 @pytest.mark.slow
-def test_dead_rows_are_no_candidates():
+def test_dead_rows_are_not_candidates():
     def score(rows):
         return rows["pay"].to_numpy() / 160.0
 
@@ -165,12 +165,12 @@ class Odd(Synthesizer):
         ("text", "drew invalid values of 'size'"),
     ],
 )
-def test_what_comes_back_is_checked(how, message):
+def test_returned_tables_are_checked(how, message):
     with pytest.raises(SamplerError, match=message):
         SynthesizerGenerator(Odd(how), random_state=1).fit(X)
 
 
-def test_numbers_are_put_on_the_grid():
+def test_numbers_are_rounded_to_the_grid():
     class Rough(Synthesizer):
         def sample(self, num_rows):
             rows = super().sample(num_rows)
@@ -191,12 +191,12 @@ def test_numbers_are_put_on_the_grid():
         (lambda: SampleGenerator(3), "model is 3, which has no method 'fit'"),
     ],
 )
-def test_wrong_use(made, message):
+def test_invalid_use_raises(made, message):
     with pytest.raises(InputError, match=message):
         made().fit(X)
 
 
-def test_fewer_rows_than_asked_are_the_ones_that_could_be_had():
+def test_fewer_rows_than_requested_reject_the_others():
     class Few(Alike):
         def sample(self, n, given, random_state=None):
             return super().sample(min(n, 30), given, random_state)

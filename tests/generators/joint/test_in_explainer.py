@@ -38,7 +38,7 @@ def test_diagnose(explainer):
 
 
 @pytest.mark.slow
-def test_batches_are_answered_as_all_at_once(explainer, tmp_path):
+def test_batches_equal_one_call(explainer, tmp_path):
     pytest.importorskip("pyarrow")
     factuals = DENIED.head(12).reset_index(names="who")
     explainer.explain_batches(factuals, tmp_path / "found", id="who", batch_size=5, n_samples=60, n_jobs=1)
@@ -49,14 +49,14 @@ def test_batches_are_answered_as_all_at_once(explainer, tmp_path):
 
 
 @pytest.mark.slow
-def test_it_can_be_sent_to_another_process(explainer):
+def test_explainer_can_be_pickled(explainer):
     again = pickle.loads(pickle.dumps(explainer))
     one, two = (each.explain(DENIED.head(5), n_samples=50, constraints=[ANY_MISSING]) for each in (explainer, again))
     assert_frame_equal(one.frame, two.frame)
 
 
 @pytest.mark.slow
-def test_a_constraint_that_excludes_nothing_changes_nothing(explainer):
+def test_constraint_that_excludes_nothing_has_no_effect(explainer):
     low, high = TABLE["income"].min() - 1e9, TABLE["income"].max() + 1e9
     free = explainer.explain(DENIED.head(8), n_samples=60, constraints=[ANY_MISSING])
     bound = explainer.explain(
@@ -78,7 +78,7 @@ def test_acceptance_is_reported(explainer):
 
 
 @pytest.mark.parametrize("name", nightly_but(GENERATORS, "hot deck", "synthesizer"))
-def test_weights_of_rows_are_heeded_or_refused(name):
+def test_row_weights_are_used_or_raise(name):
     weighted = mcce.MCCE(score, fixed=FIXED, generator=GENERATORS[name])
     weights = np.arange(len(TABLE)) % 3 + 0.5
     if name in ("hot deck", "synthesizer"):

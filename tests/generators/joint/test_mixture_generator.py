@@ -1,4 +1,4 @@
-"""The mixture as a joint model: the distribution of a chain that shares its fit, by another way."""
+"""The mixture as a joint model has the distribution of a chain that shares its fit."""
 
 import copy
 
@@ -22,7 +22,7 @@ def mixture():
 
 
 @pytest.mark.slow
-def test_densities_are_those_of_a_chain_of_the_same_fit(mixture):
+def test_densities_match_a_chain_of_the_same_fit(mixture):
     chain = mcce.ChainModel(sampler=mcce.MixtureSampler(max_components=4), fixed=["side"], random_state=3).fit(X)
     other = copy.copy(mixture)
     other.model_ = chain.samplers_["gap"].mixture_  # the last feature is given all others, in the same order
@@ -32,7 +32,7 @@ def test_densities_are_those_of_a_chain_of_the_same_fit(mixture):
 
 
 @pytest.mark.slow
-def test_its_own_model_is_learned_nearly_to_the_truth():
+def test_correct_model_is_learned_nearly_exactly():
     made, new = (
         MixtureGenerator(fixed=["side"], max_components=4, random_state=1).fit(clusters(1500, 1)),
         clusters(1000, 2),
@@ -42,7 +42,7 @@ def test_its_own_model_is_learned_nearly_to_the_truth():
 
 
 @pytest.mark.slow
-def test_a_skewed_number_whose_spread_grows():
+def test_skewed_number_with_growing_spread():
     made, new = MixtureGenerator(fixed=["x"], random_state=1).fit(skewed(1500, 1)), skewed(1000, 2)
     lost = skewed_log_density(new) - made.log_density(new)
     assert np.isfinite(lost).mean() > 0.99
@@ -53,7 +53,7 @@ def test_a_skewed_number_whose_spread_grows():
 
 
 @pytest.mark.slow
-def test_atoms_and_whole_numbers():
+def test_atoms_and_integers():
     real = atoms(1500, 1)
     rows = MixtureGenerator(random_state=1).fit(real).sample(4000)
     assert rows["k"].dtype == real["k"].dtype
@@ -65,7 +65,7 @@ def test_atoms_and_whole_numbers():
 
 
 @pytest.mark.slow
-def test_restricted_draws_weighted_follow_the_joint_distribution_inside(mixture):
+def test_weighted_restricted_draws_follow_the_joint_distribution(mixture):
     n, k = 20_000, 8000
 
     def request(size, **more):
@@ -86,7 +86,7 @@ def test_restricted_draws_weighted_follow_the_joint_distribution_inside(mixture)
     assert np.isfinite(rejected.rows[:, [1, 2]]).all()
 
 
-def test_it_is_stored_and_what_was_changed_is_refused(mixture, tmp_path):
+def test_state_round_trips_and_modified_state_raises(mixture, tmp_path):
     mixture.save(tmp_path / "a.mcce")
     again = JointGenerator.load(tmp_path / "a.mcce")
     pd.testing.assert_frame_equal(again.sample(30), mixture.sample(30))
@@ -100,7 +100,7 @@ def test_it_is_stored_and_what_was_changed_is_refused(mixture, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_lowest_of_numbers_with_ties_is_scored_without_a_warning():
+def test_lowest_tied_number_is_scored_without_a_warning():
     """Its interval of scores has no lower end."""
     rows = mcce.datasets.load_loans(600).X[["age", "years_employed"]]
     assert np.isfinite(MixtureGenerator(max_components=2, random_state=1).fit(rows).log_density(rows)).all()

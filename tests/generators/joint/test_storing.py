@@ -24,7 +24,7 @@ def forest():
 
 
 @pytest.mark.slow
-def test_a_file_draws_and_scores_the_same(forest, tmp_path):
+def test_loaded_generator_draws_and_scores_the_same(forest, tmp_path):
     forest.save(tmp_path / "a.mcce")
     for again in (JointGenerator.load(tmp_path / "a.mcce"), AdversarialForest.load(tmp_path / "a.mcce", n_jobs=2)):
         pd.testing.assert_frame_equal(again.sample(40), forest.sample(40))
@@ -33,7 +33,7 @@ def test_a_file_draws_and_scores_the_same(forest, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_explainer_with_one_is_saved_with_it(tmp_path):
+def test_explainer_is_saved_with_its_generator(tmp_path):
     explainer = mcce.MCCE(accepted, decision=(0.5, 1.0), fixed=["sex"], generator=FORESTS).fit(X)
     explainer.save(tmp_path / "a.mcce")
     again = mcce.MCCE.load(tmp_path / "a.mcce", model=accepted, n_jobs=1)
@@ -49,7 +49,7 @@ def test_an_explainer_with_one_is_saved_with_it(tmp_path):
         explainer.save(tmp_path / "b.mcce", donors="none")
 
 
-def test_a_generator_that_cannot_be_saved_says_so_in_an_explainer(tmp_path):
+def test_unsavable_generator_in_an_explainer_raises(tmp_path):
     explainer = mcce.MCCE(accepted, decision=(0.5, 1.0), fixed=["sex"], generator=HotDeck(fixed=["sex"])).fit(X)
     with pytest.raises(SamplerError, match=r"HotDeck.* cannot be saved: its fitted model cannot be checked"):
         explainer.save(tmp_path / "a.mcce")
@@ -57,7 +57,7 @@ def test_a_generator_that_cannot_be_saved_says_so_in_an_explainer(tmp_path):
         FORESTS.save(tmp_path / "a.mcce")
 
 
-def test_other_kinds_are_refused(forest, tmp_path):
+def test_other_kinds_of_file_raise(forest, tmp_path):
     forest.save(tmp_path / "a.mcce")
     with pytest.raises(InputError, match=r"contains a AdversarialForest; use AdversarialForest.load"):
         mcce.ChainModel.load(tmp_path / "a.mcce")
@@ -65,7 +65,7 @@ def test_other_kinds_are_refused(forest, tmp_path):
         HotDeck.load(tmp_path / "a.mcce")
 
 
-def test_what_a_file_discloses_is_told(forest, tmp_path, capsys):
+def test_disclosure_of_a_file_is_reported(forest, tmp_path, capsys):
     forest.save(tmp_path / "a.mcce")
     assert main(["inspect", str(tmp_path / "a.mcce")]) == 0
     said = capsys.readouterr().out
@@ -94,14 +94,14 @@ def test_what_a_file_discloses_is_told(forest, tmp_path, capsys):
         (lambda m: {"codings": (replace(m.codings[1], values=m.codings[1].values[::-1].copy()),)}, "has|ascending"),
     ],
 )
-def test_leaves_that_do_not_fit_together_are_refused(forest, spoil, message):
+def test_inconsistent_leaves_raise(forest, spoil, message):
     state = to_state(forest)
     bad = to_state(replace(forest.model_, **spoil(forest.model_)))
     with pytest.raises(InputError, match=message):
         from_state(state | {"model_": bad})
 
 
-def test_settings_and_models_of_others_are_refused(forest):
+def test_settings_and_models_of_other_generators_raise(forest):
     state = to_state(forest)
     with pytest.raises(InputError, match="settings has a name that is not a parameter of AdversarialForest"):
         from_state(state | {"settings": {**state["settings"], "shell": "rm"}})

@@ -1,4 +1,4 @@
-"""The vine as a joint model: the path against the library, known processes, levels, missing values, storage."""
+"""The vine as a joint model: the path compared with the library, known processes, storage."""
 
 import sys
 from dataclasses import replace
@@ -25,7 +25,7 @@ QUICK = ("check_storage", "check_rows", "check_conditioning", "check_densities")
 
 
 def mixed(n, seed):
-    """Return a number, levels that go with it, and another that is missing where a level says so."""
+    """Return a number, levels that depend on it, and a number that is missing for a level."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
     job = np.array(["a", "b", "c"])[np.digitize(x + 0.7 * rng.normal(size=n), [-0.3, 1.0])]
@@ -49,11 +49,11 @@ def test_conformance(check):
 
 
 @pytest.mark.nightly
-def test_it_keeps_the_protocol():
+def test_generator_conforms():
     check_generator(VineGenerator(random_state=1))
 
 
-def test_the_path_is_the_rosenblatt_transform_of_the_library():
+def test_path_matches_the_rosenblatt_transform_of_the_library():
     """All variables, some of them intervals, with rotated and asymmetric pair copulas; to the last bit or two."""
     rng = np.random.default_rng(0)
     u = stats.norm.cdf(rng.multivariate_normal(np.zeros(5), 0.4 + 0.6 * np.eye(5), 300) * [1, 1, -1, 1, 1])
@@ -70,7 +70,7 @@ def test_the_path_is_the_rosenblatt_transform_of_the_library():
         known = known.and_next(below[:, k], upto[:, k])
 
 
-def test_a_missing_given_is_no_condition():
+def test_missing_given_is_not_a_condition():
     fitted = DVine(np.array([False, True]), ("gaussian",), np.zeros(1, dtype=np.int64), (np.array([[0.8]]),))
     share = np.linspace(0.05, 0.95, 10)
     found = fitted.given(np.zeros((10, 1)), np.ones((10, 1))).below(share)
@@ -80,7 +80,7 @@ def test_a_missing_given_is_no_condition():
 R = np.array([[1.0, 0.6, 0.3], [0.6, 1.0, 0.5], [0.3, 0.5, 1.0]])
 
 
-def test_its_own_model_is_learned_nearly_to_the_truth():
+def test_correct_model_is_learned_nearly_exactly():
     """Numbers whose scores are jointly normal, one of them skewed; given one of them."""
 
     def rows(n, seed):
@@ -101,8 +101,8 @@ def test_its_own_model_is_learned_nearly_to_the_truth():
     np.testing.assert_allclose(correlations, [0.5, 0.6, partial], atol=0.06)  # z with y, y with x, z with x given y
 
 
-def test_a_skewed_number_is_learned_up_to_its_spread():
-    """The spread grows fivefold: a Gaussian pair copula cannot say that, kernel estimates can."""
+def test_skewed_number_is_learned_except_for_its_spread():
+    """The spread grows fivefold: a Gaussian pair copula cannot represent it, kernel estimates can."""
     new = skewed(1000, 2)
     lost = {}
     for families in ("gaussian", "nonparametric"):
@@ -115,7 +115,7 @@ def test_a_skewed_number_is_learned_up_to_its_spread():
     assert lost["nonparametric"] < lost["gaussian"] < 0.25
 
 
-def test_atoms_and_whole_numbers():
+def test_atoms_and_integers():
     real = atoms(1500, 1)
     drawn = VineGenerator(random_state=1).fit(real).sample(4000)
     assert drawn["k"].dtype == real["k"].dtype
@@ -129,7 +129,7 @@ def test_atoms_and_whole_numbers():
 
 @pytest.mark.slow
 def test_levels_and_missing_values_are_drawn_by_their_probabilities(vine):
-    """Given a number, all combinations of the levels have probabilities that sum to 1 and are those of the draws."""
+    """Given a number, the probabilities of all combinations of the levels sum to 1 and match the draws."""
     combinations = pd.MultiIndex.from_product([["a", "b", "c"], ["low", "mid", "high"]], names=["job", "grade"])
     for x in (-0.5, 1.2):
         rows = combinations.to_frame(index=False).assign(x=x, y=np.nan)
@@ -156,7 +156,7 @@ def test_levels_and_missing_values_are_drawn_by_their_probabilities(vine):
 
 
 @pytest.mark.slow
-def test_restricted_draws_weighted_follow_the_joint_distribution_inside(vine):
+def test_weighted_restricted_draws_follow_the_joint_distribution(vine):
     n, k = 3000, 1500
 
     def request(size, **more):
@@ -177,8 +177,8 @@ def test_restricted_draws_weighted_follow_the_joint_distribution_inside(vine):
     assert rejected.rejected.all()
 
 
-def test_fewer_trees_are_a_part_of_the_dependence():
-    """On a path of one tree a column depends on the one before it alone: z on y, not on x given y."""
+def test_fewer_trees_capture_part_of_the_dependence():
+    """On a path of one tree a column depends only on the preceding one: z on y, not on x given y."""
     z = stats.multivariate_normal(cov=R, seed=3).rvs(600)
     X = pd.DataFrame(z, columns=["x", "y", "z"])
     made = VineGenerator(fixed=["x"], n_trees=1, random_state=1).fit(X)
@@ -208,7 +208,7 @@ def test_odd_tables():
     assert np.isfinite(made.log_density(X)).mean() > 0.9
 
 
-def test_it_is_stored_and_what_was_changed_is_refused(vine, tmp_path):
+def test_state_round_trips_and_modified_state_raises(vine, tmp_path):
     vine.save(tmp_path / "a.mcce")
     again = JointGenerator.load(tmp_path / "a.mcce")
     pd.testing.assert_frame_equal(again.sample(30), vine.sample(30))
@@ -229,7 +229,7 @@ def test_it_is_stored_and_what_was_changed_is_refused(vine, tmp_path):
             from_state(state | {"model_": to_state(spoiled)})
 
 
-def test_wrong_settings_and_no_library(monkeypatch):
+def test_invalid_settings_and_missing_library_raise(monkeypatch):
     X = clusters(60, 1)
     with pytest.raises(InputError, match="families of VineGenerator is 'normal'"):
         VineGenerator(families="normal").fit(X)

@@ -1,4 +1,4 @@
-"""Joint generators of weighted rows: counts are repeated rows, zeros absent, others relative; refusals by name."""
+"""Joint generators of weighted rows: counts are repeated rows, zeros absent, others relative; errors."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def decision(X):
 
 
 @pytest.mark.slow
-def test_counts_draw_and_score_what_the_repeated_rows_do(make, X, counts, decision):
+def test_counts_draw_and_score_the_same_as_repeated_rows(make, X, counts, decision):
     rows = np.repeat(np.arange(N), counts)
     weighted = make(fixed=FIXED).fit(X, decision, sample_weight=counts)
     repeated = make(fixed=FIXED).fit(X.iloc[rows].reset_index(drop=True), decision[rows])
@@ -65,7 +65,7 @@ def test_counts_draw_and_score_what_the_repeated_rows_do(make, X, counts, decisi
 
 
 @pytest.mark.slow
-def test_weights_have_no_scale_and_zeros_are_absent(make, X):
+def test_weights_are_relative_and_zeros_are_absent(make, X):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, N)
     weights[:40] = 0.0
     X = X.assign(savings=np.where(np.arange(N) < 40, 10**9, X["savings"]))  # what is absent has no range
@@ -77,7 +77,7 @@ def test_weights_have_no_scale_and_zeros_are_absent(make, X):
 
 
 @pytest.mark.slow
-def test_weighted_generators_survive_storage(make, X, counts, tmp_path):
+def test_weighted_generators_round_trip(make, X, counts, tmp_path):
     fitted = make(fixed=FIXED).fit(X, sample_weight=1.5 * counts)
     fitted.save(tmp_path / "generator")
     again = type(fitted).load(tmp_path / "generator")
@@ -90,7 +90,7 @@ def test_weighted_generators_survive_storage(make, X, counts, tmp_path):
 
 @pytest.mark.parametrize("share", [0.15, *slow(0.85)])
 def test_rows_follow_the_weights_of_a_known_process(make, share):
-    """Two groups, level a with y near 3 x and level b with y near 30 - x: by weight, one or the other is the rule."""
+    """Two groups, level a with y near 3 x and level b with y near 30 - x: the weights decide which dominates."""
     rng = np.random.default_rng(0)
     n = 600
     group, x = np.arange(n) % 2, rng.normal(size=n)
@@ -108,7 +108,7 @@ def test_rows_follow_the_weights_of_a_known_process(make, share):
     assert masses[1] == pytest.approx(0.9 * share, abs=0.08)
 
 
-def test_leaves_hold_the_least_weight(X):
+def test_leaves_hold_the_minimum_weight(X):
     weights = np.random.default_rng(1).uniform(0.2, 2.0, N)
     model = AdversarialForest(n_trees=5, min_leaf=8, random_state=1).fit(X, sample_weight=weights).model_
     held = np.add.reduceat(model.weights[model.rows], model.start[:-1])
@@ -135,7 +135,7 @@ class Unweighted(Rows):
 
 
 @pytest.mark.parametrize("adapter", [SampleGenerator, SynthesizerGenerator])
-def test_weights_are_handed_to_models_that_take_them(adapter, X):
+def test_weights_are_passed_to_models_that_accept_them(adapter, X):
     X = X.dropna()[["housing", "savings"]]
     weights = np.where(X["housing"] == "own", 5.3, 1.0)
     drawn = adapter(Rows(), random_state=1).fit(X, sample_weight=weights).sample(1000)
@@ -148,7 +148,7 @@ def test_weights_are_handed_to_models_that_take_them(adapter, X):
 
 
 class Whole(mcce.generators.JointGenerator):
-    """A generator written before there were weights."""
+    """A generator without support for weights."""
 
     def __init__(self, *, fixed=(), kinds=None, random_state=None, n_jobs=None):
         self.fixed, self.kinds, self.random_state, self.n_jobs = fixed, kinds, random_state, n_jobs
@@ -160,7 +160,7 @@ class Whole(mcce.generators.JointGenerator):
         return self.rows_[streams.integer(len(self.rows_))]
 
 
-def test_generators_that_would_ignore_weights_are_refused(X, counts):
+def test_generators_that_ignore_weights_raise(X, counts):
     with pytest.raises(mcce.SamplerError, match=r"^Whole\(random_state=1\) does not take sample_weight; use"):
         Whole(random_state=1).fit(X, sample_weight=counts)
     explainer = mcce.MCCE(lambda rows: rows["savings"] > 10_000, decision=True, generator=Whole(random_state=1))
@@ -169,7 +169,7 @@ def test_generators_that_would_ignore_weights_are_refused(X, counts):
 
 
 @pytest.mark.slow
-def test_explainers_hand_weights_to_joint_generators(X, counts):
+def test_explainers_pass_weights_to_joint_generators(X, counts):
     def rich(rows):
         return rows["savings"] > 10_000
 

@@ -1,4 +1,4 @@
-"""The pages in a real browser: what changed is in sight, nothing overlaps or runs, dark and print styles hold.
+"""The pages in a browser: changes are visible, nothing overlaps or is executed, dark and print styles work.
 
 The pages take some seconds to make, so few tests look at many pages each: workers that share tests make them twice.
 """
@@ -29,7 +29,7 @@ OUT_OF_SIGHT = """
   return box.width > 0 && (box.left < -0.5 || box.right > innerWidth + 0.5);
 }).map(e => e.className + " " + e.textContent.slice(0, 60))
 """
-# pairs of texts, each the box of its own letters, that lie upon each other
+# pairs of texts whose bounding boxes overlap
 OVERLAPPING = """
 (() => {
   const boxes = [];
@@ -63,7 +63,7 @@ SHOWN_CHANGES = '[...document.querySelectorAll("td.changed")].filter(e => e.getB
 
 
 def wide_table(n_features: int = 18) -> pd.DataFrame:
-    """Return many features, some with long names and levels, some that would run if they could."""
+    """Return many features, some with long names and levels, some with executable names."""
     rng = np.random.default_rng(3)
     table = {f"months_since_the_most_recent_inquiry_{j}": rng.integers(0, 90_000, 120) for j in range(n_features)}
     table[NASTY] = rng.choice([NASTY, IMAGE, "a level with many words that has to be folded somewhere"], 120)
@@ -119,7 +119,7 @@ PAGES = [f"{name}-{page}.html" for name in ("sparse", "whole") for page in ("ana
 
 
 @pytest.mark.slow
-def test_what_changed_is_in_sight_and_nothing_overlaps(browser, pages):
+def test_changes_are_visible_and_nothing_overlaps(browser, pages):
     for page, width in itertools.product(PAGES, WIDTHS):
         browser.open(pages / page, width)
         where = f"{page} at {width} px"
@@ -133,7 +133,7 @@ def test_what_changed_is_in_sight_and_nothing_overlaps(browser, pages):
 
 
 @pytest.mark.slow
-def test_nothing_of_the_data_runs_and_all_of_it_is_read(browser, pages):
+def test_data_is_shown_and_never_executed(browser, pages):
     for page in PAGES:
         browser.open(pages / page, 1280)
         assert browser.ask("document.title") != "run", page
@@ -165,6 +165,6 @@ def test_dark_and_print_styles(browser, pages, page):
 
 
 @pytest.mark.parametrize("page", ["sparse-customer.html", *nightly("whole-customer.html")])
-def test_a_letter_is_one_sheet(browser, pages, page):
+def test_letter_fits_one_sheet(browser, pages, page):
     browser.open(pages / page, 1280)
     assert browser.sheets() == 1

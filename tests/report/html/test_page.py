@@ -76,7 +76,7 @@ def page(found) -> str:
     return found.to_html()
 
 
-def test_every_part_is_there(page, found):
+def test_every_part_is_present(page, found):
     reader = Reader(page)
     assert reader.headings == [
         ("h1", "Counterfactuals"),
@@ -93,11 +93,11 @@ def test_every_part_is_there(page, found):
     assert sum("changed" in (a.get("class") or "").split() for a in reader.all("td")) > 25
 
 
-def test_no_word_of_a_page_is_internal(page):
+def test_page_has_no_internal_words(page):
     assert_plain(page)
 
 
-def test_needs_nothing_else(page):
+def test_page_is_self_contained(page):
     reader = Reader(page)
     names = {tag for tag, _ in reader.tags}
     assert not names & {"script", "link", "iframe", "object"}
@@ -109,7 +109,7 @@ def test_needs_nothing_else(page):
     assert not re.search(r"https?://", page)
 
 
-def test_is_accessible(page):
+def test_page_is_accessible(page):
     reader = Reader(page)
     assert reader.all("html")[0]["lang"] == "en"
     assert reader.all("title")
@@ -121,7 +121,7 @@ def test_is_accessible(page):
     assert "prefers-color-scheme:dark" in page
 
 
-def test_pictures_are_those_of_the_plots(page):
+def test_pictures_match_the_plots(page):
     source = Reader(page).all("img")[0]["src"].removeprefix("data:image/png;base64,")
     picture = plt.imread(io.BytesIO(base64.b64decode(source)))
     assert picture.shape[1] == WIDTH * 150
@@ -129,7 +129,7 @@ def test_pictures_are_those_of_the_plots(page):
 
 
 @pytest.mark.slow
-def test_is_written_and_the_same_each_time_whatever_the_style_of_the_user(page, found, tmp_path):
+def test_written_page_is_identical_for_any_matplotlib_style(page, found, tmp_path):
     with plt.style.context("dark_background"):
         target = found.to_html(tmp_path / "report.html")
     assert target == tmp_path / "report.html"
@@ -139,7 +139,7 @@ def test_is_written_and_the_same_each_time_whatever_the_style_of_the_user(page, 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
-def test_words_of_the_caller_and_examples(explainer, found):
+def test_texts_and_examples_of_the_caller(explainer, found):
     fitted, X, score = explainer
     one = fitted.explain(X[score(X) < 0.6].iloc[[3]], n_samples=50, n_counterfactuals=2)
     id = one.factuals.index[0]
@@ -153,7 +153,7 @@ def test_words_of_the_caller_and_examples(explainer, found):
 
 @pytest.mark.usefixtures("few_trees")
 @pytest.mark.slow
-def test_with_diagnostics(explainer, found, monkeypatch):
+def test_page_with_diagnostics(explainer, found, monkeypatch):
     fitted, X, _ = explainer
     drawn = []
 
@@ -172,7 +172,7 @@ def test_with_diagnostics(explainer, found, monkeypatch):
     assert len(Reader(found.to_html(diagnostics=few)).all("img")) == 4
 
 
-def test_nothing_found(found):
+def test_page_without_counterfactuals(found):
     empty = Counterfactuals(
         frame=found.frame.iloc[:0],
         measures=found.measures.iloc[:0],
@@ -188,7 +188,7 @@ def test_nothing_found(found):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_pictures")
-def test_what_was_asked_and_what_was_binding(explainer):
+def test_constraints_and_binding_constraints_are_listed(explainer):
     fitted, X, score = explainer
     asked = [
         mcce.allow("salary", max_step=30_000),
@@ -214,7 +214,7 @@ def test_what_was_asked_and_what_was_binding(explainer):
     assert found.sentence(who) in read.text
 
 
-def test_without_constraints_nothing_is_said_of_them(page):
+def test_page_without_constraints_does_not_mention_them(page):
     assert "What may change" not in page
 
 
@@ -235,7 +235,7 @@ def test_wide_tables_and_odd_names():
     assert "$x_0$ & <b>" in reader.text
 
 
-def test_a_picture_leaves_no_trace():
+def test_picture_leaves_no_open_figure():
     settings, figures = matplotlib.rcParams.copy(), plt.get_fignums()
     png = as_png(lambda figure: figure.subplots().plot([1, 2]), 2, 1)
     assert png.startswith(b"\x89PNG")

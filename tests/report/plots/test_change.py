@@ -62,7 +62,7 @@ def test_wide_letters_and_a_long_title_fit():
     assert_texts_fit(ax)
 
 
-def test_each_changed_feature_has_its_row_with_both_values():
+def test_each_changed_feature_has_a_row_with_both_values():
     before = pd.Series({"salary": 68_000, "home": "rent", "age": 30}, dtype=object, name=7)
     after = pd.Series({"salary": 72_000, "home": "own", "age": 30}, dtype=object)
     ax = change_plot(
@@ -92,14 +92,14 @@ def test_dates_missing_numbers_and_numbers_without_a_range():
     assert_texts_fit(ax)
 
 
-def test_dollar_signs_are_not_mathematics():
+def test_dollar_signs_are_not_math_mode():
     before, after = pd.Series({"pay_$_a": "$1 to $2"}), pd.Series({"pay_$_a": "$3_{ to $4"})
     ax = change_plot(before, after, kinds={"pay_$_a": "categorical"}, ranges={}, name="$x$")
     ax.figure.canvas.draw()
 
 
 @pytest.mark.slow
-def test_draws_on_the_given_axes_and_leaves_settings_alone():
+def test_plot_uses_the_given_axes_and_keeps_settings():
     settings = matplotlib.rcParams.copy()
     before, after, kinds, ranges = rows(3, 3)
     figure, axes = plt.subplots(1, 2, figsize=(12, 4), layout="constrained")
@@ -118,7 +118,7 @@ def test_height_follows_the_number_of_changes():
     assert heights[1] > heights[0] + 3
 
 
-def test_rows_alike_are_shaded_and_the_ends_of_the_line_are_told():
+def test_similar_rows_are_shaded_and_axis_ends_are_labelled():
     before = pd.Series({"salary": 68_000, "age": 30}, dtype=object, name=7)
     after = pd.Series({"salary": 72_000, "age": 30}, dtype=object)
     alike = pd.DataFrame({"salary": np.linspace(50_000, 100_000, 1001), "age": 30})
@@ -138,7 +138,7 @@ def test_rows_alike_are_shaded_and_the_ends_of_the_line_are_told():
 
 
 @pytest.mark.parametrize("width", [8, *nightly(3.5)])
-def test_a_bar_shows_what_was_allowed_where_that_is_less_than_the_range(width):
+def test_bar_shows_the_allowed_range_if_narrower(width):
     before, after, kinds, ranges = rows(6, 6)
     low, high = ranges["f2_2"]
     allowed = {"f2_2": (low + (high - low) / 4, high), "f4_4": ranges["f4_4"]}
@@ -155,8 +155,8 @@ def test_a_bar_shows_what_was_allowed_where_that_is_less_than_the_range(width):
 
 
 @pytest.mark.slow
-def test_a_hundred_changes_have_thirty_rows_and_the_other_names_below():
-    """A page with three such pictures took half a minute."""
+def test_hundred_changes_have_thirty_rows_and_the_other_names_below():
+    """A page with three such plots took half a minute."""
     before, after, kinds, ranges = rows(101, 100)
     ax = change_plot(before, after, kinds=kinds, ranges=ranges)
     assert [text.get_text() for text in ax.get_yticklabels()] == [f"f{j}_{j}" for j in range(30)]
@@ -168,7 +168,7 @@ def test_a_hundred_changes_have_thirty_rows_and_the_other_names_below():
     assert_texts_fit(ax)
 
 
-def test_what_comes_along_stands_below_with_a_dashed_arrow_and_a_note():
+def test_accompanying_change_is_below_with_dashed_arrow_and_note():
     before, after, kinds, ranges = rows(6, 3)
     names = list(before.index)
     ax = change_plot(before, after, kinds=kinds, ranges=ranges, along=names[:2])
@@ -224,7 +224,7 @@ def test_actions_are_arrows_and_consequences_are_bars():
 
 
 @pytest.mark.parametrize("place", [0.0, 0.5, 1.0])
-def test_long_ends_of_bars_fit(place):
+def test_long_labels_of_bar_ends_fit(place):
     names = [f"f{j}" for j in range(3)]
     before = pd.Series(1_234_567.25, index=names, dtype=object)
     after = pd.Series(9_876_543.75 * place + 0.5, index=names, dtype=object)
@@ -239,7 +239,7 @@ def homes(n_rows: int = 1000) -> pd.DataFrame:
     return pd.DataFrame({"home": pd.Categorical(levels, ["rent", "own", "parents", "boat"])})
 
 
-def test_a_change_of_level_shows_the_shares_of_the_levels():
+def test_change_of_level_shows_the_shares_of_the_levels():
     before, after = pd.Series({"home": "rent"}, dtype=object), pd.Series({"home": "own"}, dtype=object)
     ax = change_plot(before, after, kinds={"home": "categorical"}, ranges={}, alike=homes())
     lengths = np.array([bar.get_width() for bar in ax.patches])
@@ -252,7 +252,7 @@ def test_a_change_of_level_shows_the_shares_of_the_levels():
     assert_texts_fit(ax)
 
 
-def test_old_and_new_level_have_a_bar_however_rare_and_other_rare_levels_share_one():
+def test_old_and_new_level_have_bars_and_other_rare_levels_share_one():
     levels = [f"level {k:02d}" for k in range(20)]
     alike = pd.DataFrame({"home": np.repeat(levels, np.arange(20) + 1)})
     before, after = pd.Series({"home": np.nan}, dtype=object), pd.Series({"home": levels[0]}, dtype=object)
@@ -263,7 +263,7 @@ def test_old_and_new_level_have_a_bar_however_rare_and_other_rare_levels_share_o
     assert_texts_fit(ax)
 
 
-def test_several_plans_stand_in_one_figure_with_one_title_and_one_note():
+def test_several_plans_share_one_figure_title_and_note():
     before = pd.Series({"home": "rent", "salary": 30.0, "age": 40.0}, dtype=object)
     told = {
         "factual": before,

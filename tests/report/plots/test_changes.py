@@ -39,7 +39,7 @@ def test_no_text_overlaps_or_leaves_the_figure(p, name):
     assert_legible(ax)
 
 
-def test_bars_are_the_shares_the_longest_first():
+def test_bars_are_shares_in_descending_order():
     changes = pd.DataFrame(
         {"up": [0.1, 0.5, 0.0, 0.0], "down": [0.2, 0.1, 0.0, 0.0], "other": [0.0, 0.0, 0.45, 0.0]}, list("abcd")
     )
@@ -55,7 +55,7 @@ def test_bars_are_the_shares_the_longest_first():
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["higher", "lower", "another level"]
 
 
-def test_nothing_changes():
+def test_no_changes():
     changes = pd.DataFrame({"up": [0.0], "down": [0.0], "other": [0.0]}, ["a"])
     ax = draw_changes(changes, 0)
     assert [t.get_text() for t in ax.texts] == ["nothing changes"]
@@ -63,7 +63,7 @@ def test_nothing_changes():
 
 
 @pytest.mark.slow
-def test_the_thirty_most_changed_have_a_bar():
+def test_thirty_most_changed_features_have_a_bar():
     frame = table(100)
     total = frame[["up", "down", "other"]].sum(axis=1)
     ax = draw_changes(frame, 10)

@@ -55,14 +55,14 @@ def test_area_is_the_absolute_value_and_fill_the_sign():
 
 
 @pytest.mark.slow
-def test_draws_on_given_axes():
+def test_plot_uses_given_axes():
     _, axes = plt.subplots(1, 2, figsize=(12, 6), layout="constrained")
     assert correlation_plot(matrix(5), ax=axes[1]) is axes[1]
     assert len(axes[1].texts) == 10
     assert_texts_fit(axes[1])
 
 
-def test_bad_input_is_refused():
+def test_invalid_input_raises():
     with pytest.raises(mcce.InputError, match="give a square one"):
         correlation_plot(matrix(3).iloc[:2])
     with pytest.raises(mcce.InputError, match="scale is 0"):

@@ -60,7 +60,7 @@ def heights(ax):
     return real, generated
 
 
-def test_numbers_are_shares_over_common_bars():
+def test_numbers_are_shares_over_common_bins():
     real, generated = table(400, 1, 1), table(300, 1, 2)
     (ax,) = marginal_plot(real, generated)
     (p, edges, _), (q, same_edges, _) = heights(ax)
@@ -71,7 +71,7 @@ def test_numbers_are_shares_over_common_bars():
     np.testing.assert_allclose(q, np.histogram(generated["number_0"], edges)[0] / 300)
 
 
-def test_whole_numbers_have_a_bar_each():
+def test_integers_have_a_bar_each():
     real = pd.DataFrame({"n": [1, 2, 2, 4]})
     (ax,) = marginal_plot(real, real)
     (p, edges, _), _ = heights(ax)
@@ -79,7 +79,7 @@ def test_whole_numbers_have_a_bar_each():
     assert p.tolist() == [0.25, 0.5, 0.0, 0.25]
 
 
-def test_far_values_are_collected_and_said_so():
+def test_distant_values_are_pooled_and_labelled():
     real = pd.DataFrame({"x": np.append(np.linspace(0, 1, 999), 1e6)})
     (ax,) = marginal_plot(real, real)
     (p, edges, _), _ = heights(ax)
@@ -88,7 +88,7 @@ def test_far_values_are_collected_and_said_so():
     assert "collect" in ax.get_xlabel()
 
 
-def test_a_long_tail_does_not_press_the_others_into_one_bar():
+def test_long_tail_does_not_compress_the_other_bars():
     real = pd.DataFrame({"x": np.exp(2 * np.random.default_rng(1).standard_normal(1000))})
     (ax,) = marginal_plot(real, real)
     (p, edges, _), _ = heights(ax)
@@ -99,7 +99,7 @@ def test_a_long_tail_does_not_press_the_others_into_one_bar():
     assert_texts_fit(ax)
 
 
-def test_tails_of_more_bars_than_memory_holds():
+def test_tails_with_more_bins_than_memory_holds():
     values = 10.0 ** np.random.default_rng(0).uniform(0, 149, 200)
     (ax,) = marginal_plot(pd.DataFrame({"x": values}), pd.DataFrame({"x": values[:50]}))
     ax.figure.canvas.draw()
@@ -107,7 +107,7 @@ def test_tails_of_more_bars_than_memory_holds():
     assert edges.size <= 31
 
 
-def test_missing_numbers_are_told():
+def test_missing_numbers_are_reported():
     real = pd.DataFrame({"x": [1.0, np.nan, 2.0, 3.0]})
     (ax,) = marginal_plot(real, real.assign(x=1.5))
     assert ax.get_xlabel() == "missing: 25% real, 0% generated"
@@ -121,7 +121,7 @@ def widths(ax):
     return [t.get_text() for t in ax.get_yticklabels()], bars[:n], bars[n:]
 
 
-def test_levels_with_missing_and_further_ones():
+def test_levels_with_missing_and_additional_ones():
     real = pd.DataFrame({"job": pd.Categorical(["clerk", "pilot", None, "clerk"], ["pilot", "clerk", "smith"])})
     generated = pd.DataFrame({"job": ["clerk", "cook"]})
     (ax,) = marginal_plot(real, generated)
@@ -131,7 +131,7 @@ def test_levels_with_missing_and_further_ones():
     assert q == [0.0, 0.5, 0.5, 0.0]
 
 
-def test_the_rarest_of_many_levels_stand_together():
+def test_rarest_of_many_levels_are_pooled():
     rng = np.random.default_rng(1)
     real = pd.DataFrame({"city": rng.choice([f"c{i:02d}" for i in range(30)], 500, p=np.arange(30, 0, -1) / 465)})
     (ax,) = marginal_plot(real, real)

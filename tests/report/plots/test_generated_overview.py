@@ -39,7 +39,7 @@ def test_no_text_overlaps_or_leaves_the_figure(p, name):
 
 
 @pytest.mark.slow
-def test_narrow_enough_for_a_telephone():
+def test_figure_fits_a_phone():
     figure = plt.figure(figsize=(4.2, 13), layout="constrained")
     axes = overview_plot(*parts(40, "months_since_"), n_columns=1, figure=figure)
     assert plt.get_fignums() == [figure.number]

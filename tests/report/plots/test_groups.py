@@ -1,4 +1,4 @@
-"""The picture of groups shows what the table holds."""
+"""The plot of groups matches the table."""
 
 import matplotlib
 
@@ -38,7 +38,7 @@ OVERALL = pd.DataFrame({"mean": [0.25, 0.6]}, index=pd.Index(["gower", "explaine
 
 
 @pytest.mark.slow
-def test_points_and_intervals_are_the_figures():
+def test_points_and_intervals_match_the_table():
     axes = groups_plot(table(), OVERALL, "branch")
     assert len(axes) == 2
     for k, ax in enumerate(axes):

@@ -24,7 +24,7 @@ def test_position_on_a_linear_scale():
     assert position(*(d - dates[1] for d in dates)) == 0.25
 
 
-def test_marks_are_apart_under_heavy_tails():
+def test_marks_are_separated_under_heavy_tails():
     """Lognormal with a standard deviation of 2: on its range, one and two are the same point."""
     values = np.exp(2 * np.random.default_rng(1).standard_normal(1000))
     assert position(2, values.min(), values.max()) - position(1, values.min(), values.max()) < 0.01
@@ -38,20 +38,20 @@ def test_marks_are_apart_under_heavy_tails():
     assert places == sorted(places)
 
 
-def test_a_scale_of_mostly_zeros_tells_the_others_apart():
+def test_scale_of_mostly_zeros_separates_the_others():
     scale, _ = scale_of([0.0] * 90 + [3000.0, 5000.0, 7000.0, 9000.0, 99_999.0] * 2, (0.0, 5000.0))
     assert 0.15 < scale.place(5000.0) < 0.8
     same, ends = scale_of([4.0] * 50, (4.0, 9.0))
     assert (same.place(4.0), same.place(9.0), ends) == (0.0, 1.0, (4.0, 9.0))
 
 
-def test_an_even_spread_stays_linear_and_reaches_to_the_marks():
+def test_even_spread_stays_linear_and_includes_the_marks():
     scale, ends = scale_of(range(101), (-50, 60))
     assert scale == LineScale(-50.0, 99.0)
     assert ends == (-50, 99)
 
 
-def test_marks_near_one_end_of_the_training_range_are_apart():
+def test_marks_near_one_end_of_the_training_range_are_separated():
     assert scale_of_range(0, 100, (20, 40)).is_linear
     low, high = scale_of_range(0, 1e6, (100, 200)), scale_of_range(0, 1e6, (1e6 - 100, 1e6 - 200))
     assert low.place(200) - low.place(100) > 0.03
@@ -59,7 +59,7 @@ def test_marks_near_one_end_of_the_training_range_are_apart():
 
 
 @pytest.mark.parametrize("mirrored", [False, True])
-def test_values_at_positions_and_back(mirrored):
+def test_values_at_positions_round_trip(mirrored):
     scale = LineScale(-3.0, 50.0, 0.5, mirrored)
     shares = np.linspace(-0.2, 1.2, 50)
     assert scale.shares(scale.values(shares)) == pytest.approx(shares)
@@ -78,7 +78,7 @@ NUMBERS = st.sampled_from(ODD) | st.floats(allow_nan=False, allow_infinity=False
 @example([4.0] * 5, 4.0, 4.0)
 @example([-1.7e308, 1.7e308], -1.7e308, 1.7e308)  # the width overflows
 @example([0.0, 0.0, 0.0, 5e-324], 0.0, 5e-324)
-def test_numbers_of_any_size_have_a_place_without_a_warning(values, before, after):
+def test_numbers_of_any_size_have_a_position_without_a_warning(values, before, after):
     low, high = min(*values, before, after), max(*values, before, after)
     for scale in (scale_of(values, (before, after))[0], scale_of_range(low, high, (before, after))):
         places = [scale.place(value) for value in sorted([*values, before, after])]

@@ -35,7 +35,7 @@ COSTS = pd.DataFrame(
 
 
 @pytest.mark.slow
-def test_costs_against_the_floor():
+def test_costs_by_floor():
     axes = trade_off_plot(COSTS, 0.22)
     assert len(axes) == 4
     changes, _, data, shares = axes

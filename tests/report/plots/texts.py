@@ -1,4 +1,4 @@
-"""Texts of a picture: none leaves the figure, no two overlap, all are legible on a telephone."""
+"""Texts of a plot: inside the figure, without overlap, legible on a phone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def assert_texts_fit(*axes: Axes) -> None:
 
 
 def assert_legible(*axes: Axes) -> None:
-    """Check that every letter is at least 7 pixels high when the figure is shown 400 pixels wide."""
+    """Check that every letter is at least 7 pixels high if the figure is 400 pixels wide."""
     pixels_a_point = 400 / axes[0].figure.get_figwidth() / 72
     for text in (text for ax in axes for text in visible_texts(ax)):
         assert text.get_fontsize() * pixels_a_point >= 7, text.get_text()

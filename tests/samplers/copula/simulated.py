@@ -1,4 +1,4 @@
-"""Rows with known latent correlations, and what the tests of the copula do with them."""
+"""Rows with known latent correlations, and helpers for the tests of the copula."""
 
 from __future__ import annotations
 

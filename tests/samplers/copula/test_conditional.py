@@ -1,4 +1,4 @@
-"""The conditional of a target's latents, against normal theory, quadrature and rejection."""
+"""The conditional of the target's latents, compared with normal theory, quadrature and rejection."""
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ def rows_like(latents, z, level):
 
 
 @pytest.mark.slow
-def test_given_a_number_and_a_level(margins, latents):
+def test_conditional_given_a_number_and_a_level(margins, latents):
     conditional = LatentConditional(margins[:2], margins[2], R, particles=8)
     given = np.array([[1500.0, 0.0]])
     z = stats.norm.ppf(1500.5 / 2000)
@@ -53,7 +53,7 @@ def test_given_a_number_and_a_level(margins, latents):
 
 
 @pytest.mark.slow
-def test_a_restricted_number_also_moves_the_latents_of_the_givens(margins, latents):
+def test_restricted_number_also_moves_the_latents_of_the_givens(margins, latents):
     conditional = LatentConditional(margins[:2], margins[2], R, particles=8)
     n = 5000
     given, bounds = np.tile([700.0, 1.0], (n, 1)), (np.full(n, 0.8), np.full(n, 2.0))
@@ -83,14 +83,14 @@ def test_levels_given_numbers_have_exact_probabilities(margins):
     assert mass.mean() == pytest.approx(exact[0, [0, 2]].sum(), abs=1e-3)
 
 
-def test_products_of_rows_do_not_depend_on_the_rows_beside_them():
+def test_matrix_products_do_not_depend_on_other_rows():
     rng = np.random.default_rng(0)
     rows, matrix = rng.normal(size=(500, 7)), rng.normal(size=(7, 3))
     np.testing.assert_allclose(times(rows, matrix), rows @ matrix, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(times(rows[[5, 200]], matrix), times(rows, matrix)[[5, 200]])
 
 
-def test_lattice_points_spread_evenly():
+def test_lattice_points_are_evenly_spread():
     points = lattice(4000, 3)
     assert points.shape == (4000, 3)
     for j in range(3):
@@ -99,7 +99,7 @@ def test_lattice_points_spread_evenly():
     assert corner == pytest.approx(0.125, abs=0.003)
 
 
-def test_main_axes_are_where_variables_go_together():
+def test_main_axes_follow_correlated_variables():
     precision = np.linalg.inv(np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]]))
     axes = main_axes(precision, np.ones(3, dtype=bool))
     np.testing.assert_allclose(np.abs(axes), [[np.sqrt(0.5), np.sqrt(0.5), 0.0]], atol=1e-9)

@@ -1,4 +1,4 @@
-"""The integrals over normal utilities, against quadrature and the normal distribution function."""
+"""Integrals over normal utilities, compared with quadrature and the normal cdf."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def chosen(means, sd):
 @pytest.mark.parametrize(
     "means", [[0.0, 0.0, 0.0], [0.3, -0.3], *nightly([1.0, -0.5, 0.2], [3.0, 0.0, -4.0, 2.9, 1.0])]
 )
-def test_the_largest_utility_by_quadrature(means, sd):
+def test_largest_utility_matches_quadrature(means, sd):
     def integrand(x, k):
         others = np.delete(means, k)
         return stats.norm.pdf(x, means[k], sd) * np.prod(stats.norm.cdf((x - others) / sd))
@@ -28,14 +28,14 @@ def test_the_largest_utility_by_quadrature(means, sd):
     np.testing.assert_allclose(chosen(means, sd)[0], exact, atol=1e-8)
 
 
-def test_two_utilities_are_a_normal_probability():
+def test_two_utilities_give_a_normal_probability():
     gaps = np.linspace(-5, 5, 41)
     found = chosen(np.column_stack([gaps, np.zeros(41)]), 1.0)
     np.testing.assert_allclose(found[:, 0], stats.norm.cdf(gaps / np.sqrt(2)), atol=1e-8)
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
 
 
-def test_a_utility_far_below_is_never_the_largest():
+def test_utility_far_below_is_never_the_largest():
     found = chosen([[0.0, -1e6, -40.0]], 1.0)[0]
     assert found[0] == pytest.approx(1.0)
     assert (found[1:] < 1e-12).all()

@@ -1,4 +1,4 @@
-"""Latents drawn inside bounds, against rejection from the free distribution."""
+"""Latents drawn within bounds, compared with rejection from the unrestricted distribution."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_bounds(joint_moves):
     assert stats.ks_2samp(z @ [1, -1, 0], inside @ [1, -1, 0]).pvalue > LEVEL
 
 
-def test_points_stay_and_the_rest_is_the_conditional_normal():
+def test_points_stay_and_other_latents_follow_the_conditional_normal():
     low, high = np.array([1.2, -np.inf, -0.4]), np.array([1.2, np.inf, -0.4])
     z = drawn(low, high, [0, 0, 0], np.zeros(3), [True] * 3, sweeps=2, particles=1)
     np.testing.assert_array_equal(z[:, [0, 2]], np.tile([1.2, -0.4], (N, 1)))
@@ -68,7 +68,7 @@ def test_points_stay_and_the_rest_is_the_conditional_normal():
 
 
 @pytest.mark.parametrize("allowed", [[True, False, True], *nightly([False, True, False])])
-def test_the_largest_utility_is_among_the_allowed(allowed):
+def test_largest_utility_is_among_the_allowed_levels(allowed):
     offset = np.array([0.7, -0.2, -0.5])
     unbounded = np.full(3, -np.inf), np.full(3, np.inf)
     z = drawn(*unbounded, [3, 3, 3], offset, allowed, sweeps=30, particles=8)

@@ -1,4 +1,4 @@
-"""The latent correlations: against brute force, and recovered from rows that have known ones."""
+"""Latent correlations compared with brute force and with known ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Latent variables given an observed value, against counts and integrals."""
+"""Latent variables given an observed value, compared with counts and integrals."""
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ def margin_of(values, kind=None):
     return read_margin(encode(pd.DataFrame({"x": values}), **({"x": kind} if kind else {})).column(0))
 
 
-def test_a_value_of_its_own_is_a_point_and_a_level_an_interval():
+def test_unique_value_is_a_point_and_level_is_an_interval():
     numbers = margin_of(np.arange(1000.0))
     low, high = numbers.bounds(np.array([0.0, 499.0, 999.0]))
     np.testing.assert_array_equal(low, high)
@@ -35,8 +35,8 @@ def test_a_value_of_its_own_is_a_point_and_a_level_an_interval():
     np.testing.assert_array_equal(levels.cuts, [*low, np.inf])
 
 
-def test_a_number_that_many_rows_share_is_an_interval():
-    """Of 1000 rows, ten share 0 and nine share 1: only the ten are one per cent, a point mass for every sampler."""
+def test_frequent_number_is_an_interval():
+    """Of 1000 rows, ten share 0 and nine share 1: only the ten reach one per cent, a point mass for every sampler."""
     margin = margin_of(np.concatenate([np.zeros(10), np.ones(9), np.arange(2.0, 983.0)]))
     assert margin.atoms[:3].tolist() == [True, False, False]
     low, high = margin.bounds(np.array([0.0, 1.0]))
@@ -45,7 +45,7 @@ def test_a_number_that_many_rows_share_is_an_interval():
     assert low[1] == high[1] == pytest.approx(stats.norm.ppf(0.0145))
 
 
-def test_values_that_were_not_seen():
+def test_unseen_values():
     margin = margin_of(np.arange(10.0, 20.0))
     low, high = margin.bounds(np.array([9.0, 12.5, 99.0]))
     np.testing.assert_array_equal(low, high)
@@ -57,7 +57,7 @@ def test_values_that_were_not_seen():
     assert (low[0], high[0]) == (-np.inf, np.inf)
 
 
-def test_latent_numbers_lead_back_to_their_values():
+def test_latent_numbers_map_back_to_their_values():
     rng = np.random.default_rng(0)
     values = np.round(rng.gamma(2.0, 1.0, 3000), 1)
     margin = margin_of(values)
@@ -72,7 +72,7 @@ def test_latent_numbers_lead_back_to_their_values():
     assert stats.chisquare(np.append(found[enough], found[~enough].sum()), expected).pvalue > LEVEL
 
 
-def test_levels_are_numbered_by_frequency_whatever_their_codes():
+def test_levels_are_numbered_by_frequency_for_any_codes():
     values, counts = by_frequency(np.array([3.0, 1.0, 1.0, 2.0, 3.0, 0.0]))
     assert values.tolist() == [3.0, 1.0, 2.0, 0.0]  # ties by their first row
     assert counts.tolist() == [2, 2, 1, 1]
@@ -87,7 +87,7 @@ def test_utilities_reproduce_the_shares():
     assert stats.chisquare(np.bincount(drawn, minlength=5), 200_000 * margin.shares).pvalue > LEVEL
 
 
-def test_the_jacobian_is_the_derivative_of_the_shares():
+def test_jacobian_is_the_derivative_of_the_shares():
     margin = margin_of(np.repeat(list("abcd"), [10, 20, 30, 40]))
     for k in range(4):
         step = np.zeros(4)
@@ -98,7 +98,7 @@ def test_the_jacobian_is_the_derivative_of_the_shares():
 
 
 @pytest.mark.slow
-def test_noise_given_the_winner_is_that_of_the_rows_where_it_wins():
+def test_noise_given_the_winner_matches_rows_where_it_wins():
     margin = margin_of(np.repeat(list("abc"), [10, 30, 60]))
     assert isinstance(margin, Utilities)
     rng = np.random.default_rng(0)
@@ -111,7 +111,7 @@ def test_noise_given_the_winner_is_that_of_the_rows_where_it_wins():
             assert stats.ks_2samp(noise[k, :, j], free[winner == k, j]).pvalue > LEVEL
 
 
-def test_the_kernel_margin_is_a_distribution_near_the_one_behind_the_rows():
+def test_kernel_margin_is_close_to_the_true_distribution():
     x = np.random.default_rng(0).normal(50.0, 5.0, 4000)
     knots, below = kernel_margin(margin_of(x))
     assert (np.diff(knots) > 0).all()

@@ -1,4 +1,4 @@
-"""The copula as a sampler: conditionals against brute force, densities, odd data, refusals."""
+"""The copula as a sampler: conditionals by brute force, densities, degenerate data, errors."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_probabilities_follow_the_conditional(training, joint, target):
             assert found == pytest.approx((truth == level).mean(), abs=0.02)
 
 
-def test_given_numbers_the_conditional_is_normal():
+def test_conditional_given_numbers_is_normal():
     sampler, given = fit(simulate(60_000, 3)[["income", "height"]], "height")
     row = 7
     z = np.log(given.matrix[row, 0])
@@ -79,7 +79,7 @@ def test_given_numbers_the_conditional_is_normal():
 
 @pytest.mark.slow
 def test_nearly_equal_discrete_givens():
-    """Latents that hold each other fast: correlations of 0.95, thresholds far apart."""
+    """Strongly dependent latents: correlations of 0.95, distant thresholds."""
     rng = np.random.default_rng(4)
     correlation = np.full((4, 4), 0.95) + 0.05 * np.eye(4)
     z = rng.standard_normal((1_000_000, 4)) @ np.linalg.cholesky(correlation).T
@@ -106,7 +106,7 @@ def test_margins_are_reproduced(training):
 
 
 def test_tied_numbers_are_intervals():
-    """A zero-inflated given: its latent is cut, not set to the middle of the zeros."""
+    """A zero-inflated given: its latent is truncated, not set to the middle of the zeros."""
     rng = np.random.default_rng(5)
     z = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 400_000)
     frame = pd.DataFrame({"gain": np.maximum(z[:, 0], 0.5) - 0.5, "y": z[:, 1]})
@@ -119,7 +119,7 @@ def test_tied_numbers_are_intervals():
 
 
 @pytest.mark.parametrize("target", ["smoker", *nightly("drink", "grade", "income")])
-def test_relabelling_unordered_levels_changes_nothing(target):
+def test_relabelling_unordered_levels_has_no_effect(target):
     frame = simulate(2000, 6)
     names = {"tea": "x3", "beer": "x1", "milk": "x2"}
     renamed = frame.assign(
@@ -174,7 +174,7 @@ def test_density_with_atoms_integrates_to_one():
 
 
 @pytest.mark.slow
-def test_impossible_values_have_no_density(training):
+def test_impossible_values_have_zero_density(training):
     sampler, given = fit(training[:500], "height")
     assert sampler.log_density(given.take(np.arange(1)), np.array([1e6]))[0] == -np.inf
     frame = training[:500].assign(drink=training["drink"][:500].cat.add_categories("ale"))
@@ -215,7 +215,7 @@ def test_no_givens():
         assert stats.ks_2samp(drawn, observed).pvalue > LEVEL
 
 
-def test_values_and_levels_that_were_not_seen():
+def test_unseen_values_and_levels():
     frame = simulate(500, 10)
     frame["drink"] = frame["drink"].cat.add_categories("ale")
     sampler, given = fit(frame, "height")
@@ -225,7 +225,7 @@ def test_values_and_levels_that_were_not_seen():
     assert np.isfinite(sampler.sample(unseen, RowStreams.from_seed(0, 2))).all()
 
 
-def test_alone_and_in_a_chain_the_same_estimates():
+def test_standalone_and_chained_estimates_are_equal():
     frame = simulate(1000, 13)
     table = encode(frame)
     chained = GaussianCopulaSampler().fit(table.first(4), table.column(4))
@@ -234,7 +234,7 @@ def test_alone_and_in_a_chain_the_same_estimates():
 
 
 @pytest.mark.slow
-def test_one_estimate_for_a_chain(monkeypatch):
+def test_chain_shares_one_estimate(monkeypatch):
     calls = []
     monkeypatch.setattr("mcce.samplers.copula.sampler.fit_latent", lambda table: calls.append(1) or fit_latent(table))
     mcce.ChainModel(sampler="copula", fixed=["age"]).fit(load_loans().X[:200])
@@ -254,7 +254,7 @@ def test_loans_with_the_decision():
 
 
 @pytest.mark.slow
-def test_a_row_depends_on_its_own_streams_only():
+def test_row_depends_only_on_its_own_streams():
     sampler, given = fit(simulate(400, 14), "drink")
     drawn = sampler.sample(given, RowStreams.from_seed(2, 400))
     rows = np.arange(3, 400, 17)
@@ -265,7 +265,7 @@ def test_a_row_depends_on_its_own_streams_only():
 
 
 @pytest.mark.slow
-def test_state_is_arrays_and_json():
+def test_state_contains_only_arrays_and_json():
     sampler, given = fit(simulate(400, 15), "height")
     state = get_state(sampler)
     stored = {k: v if isinstance(v, np.ndarray) else json.loads(json.dumps(v)) for k, v in state.items()}
@@ -292,7 +292,7 @@ def test_conformance(check):
 # ---- refusals
 
 
-def test_missing_values_are_refused():
+def test_missing_values_raise():
     frame = simulate(50, 16)
     with_gaps = frame.assign(income=frame["income"].mask(np.arange(50) == 3))
     with pytest.raises(SamplerError, match=r"does not handle missing values, and 'income' has some"):
@@ -313,7 +313,7 @@ def test_columns_with_missing_values_elsewhere_in_the_chain():
 
 
 @pytest.mark.parametrize("name", ["particles", "sweeps", "density_points"])
-def test_bad_parameters(name):
+def test_invalid_parameters_raise(name):
     with pytest.raises(InputError, match=rf"{name} of GaussianCopulaSampler is 0; it must be a whole number"):
         fit(simulate(50, 18), "height", GaussianCopulaSampler(**{name: 0}))
 

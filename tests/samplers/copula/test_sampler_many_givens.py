@@ -1,4 +1,4 @@
-"""Many discrete givens and few rows: densities that can be compared, and that are those of the draws."""
+"""Many discrete givens and few rows: densities are comparable and match the draws."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ import mcce
 
 @pytest.fixture(scope="module")
 def tables():
-    """Sixteen columns of three to six levels that have a common cause, for 300 rows and as many new ones."""
+    """Sixteen columns of three to six levels with a common cause, for 300 rows and as many new ones."""
     rng = np.random.default_rng(3)
     cause = rng.normal(size=600)
     columns = {}
@@ -24,7 +24,7 @@ def tables():
 
 
 @pytest.mark.nightly
-def test_densities_are_not_far_behind_the_margin(tables):
+def test_densities_are_not_far_below_the_margin(tables):
     train, new = tables
     scores = {}
     for sampler in ("copula", "marginal"):
@@ -38,7 +38,7 @@ def test_densities_are_not_far_behind_the_margin(tables):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["x14", pytest.param("x15", marks=pytest.mark.nightly)])
-def test_densities_are_those_of_the_draws(tables, target):
+def test_densities_match_the_draws(tables, target):
     train, new = tables
     given = [name for name in train if name != target]
     sampler = {target: mcce.GaussianCopulaSampler(sweeps=30), "*": "copula"}
@@ -51,7 +51,7 @@ def test_densities_are_those_of_the_draws(tables, target):
         assert abs((drawn == level).mean() - probability) < 0.06
 
 
-def test_a_lowest_atom_among_numbers_has_the_probability_that_it_is_drawn_with():
+def test_lowest_atom_has_the_probability_of_its_draws():
     """Its interval begins at minus infinity; a kernel estimate of the other numbers reaches below it."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=300).round(6)

@@ -42,7 +42,7 @@ def samplers(training):
 
 
 def draw_chain(samplers, start, features, seed, *, hand_on, rows=None, between=None):
-    """Draw the columns after the first one, as a chain does: one table a step, over one matrix."""
+    """Draw the columns after the first one as a chain does: one table per step over one matrix."""
     rows = np.arange(start.size) if rows is None else rows
     matrix = np.empty((rows.size, len(features)), order="F")
     matrix[:, 0] = start[rows]
@@ -77,14 +77,14 @@ def same_tables(a, b):
 
 
 @pytest.mark.slow
-def test_latents_taken_over_and_drawn_anew_give_the_same_distribution(training, samplers):
+def test_reused_and_redrawn_latents_have_the_same_distribution(training, samplers):
     start = training.matrix[np.arange(N) % training.n_rows, 0]
     taken, anew = (draw_chain(samplers, start, training.features, 1 + h, hand_on=bool(h)) for h in (1, 0))
     assert same_tables(taken, anew) > LEVEL
 
 
 @pytest.mark.slow
-def test_chain_from_one_row_follows_the_training_rows_like_it(training, samplers):
+def test_chain_from_one_row_follows_similar_training_rows(training, samplers):
     """Given the zeros of the first column, the rest is as in a large sample of the process."""
     frame = simulate(400_000, 2)
     like = Schema.from_data(frame).encode(frame).matrix
@@ -96,7 +96,7 @@ def test_chain_from_one_row_follows_the_training_rows_like_it(training, samplers
         np.testing.assert_allclose(*shares, atol=0.03)  # the fit, on 5000 rows, has an error too
 
 
-def test_latents_are_drawn_once_a_block(training, samplers, monkeypatch):
+def test_latents_are_drawn_once_per_block(training, samplers, monkeypatch):
     calls = []
     monkeypatch.setattr(
         "mcce.samplers.copula.conditional.start_rows", lambda *args: calls.append(1) or start_rows(*args)
@@ -108,7 +108,7 @@ def test_latents_are_drawn_once_a_block(training, samplers, monkeypatch):
     assert len(calls) == 4
 
 
-def test_a_row_depends_on_its_own_streams_only(training, samplers):
+def test_row_depends_only_on_its_own_streams(training, samplers):
     start = training.matrix[:600, 0]
     whole = draw_chain(samplers, start, training.features, 1, hand_on=True)
     rows = np.arange(600)[::-7]
@@ -117,8 +117,8 @@ def test_a_row_depends_on_its_own_streams_only(training, samplers):
 
 
 @pytest.mark.slow
-def test_rows_whose_value_was_replaced_are_drawn_anew(training, samplers):
-    """Every third row gets another smoker than was drawn: what follows must know, and other rows must not."""
+def test_rows_with_replaced_values_are_redrawn(training, samplers):
+    """Every third row gets another smoker value than was drawn: later columns use it, and other rows do not change."""
     start = np.full(N, training.matrix[:, 0].min())
     third = np.arange(N) % 3 == 0
 
@@ -136,8 +136,8 @@ def test_rows_whose_value_was_replaced_are_drawn_anew(training, samplers):
     np.testing.assert_array_equal(alone, taken[some])
 
 
-def test_other_givens_take_nothing_over(training, samplers):
-    """A conditional on fewer columns must not learn of the others through their latents."""
+def test_other_givens_do_not_reuse_latents(training, samplers):
+    """A conditional on fewer columns must not depend on the others through their latents."""
     fewer = training.select([0, 2])
     sampler = GaussianCopulaSampler().fit(fewer, training.column(3))
     matrix = training.matrix[:500].copy(order="F")
@@ -149,19 +149,19 @@ def test_other_givens_take_nothing_over(training, samplers):
     np.testing.assert_array_equal(drawn, alone)
 
 
-def test_what_another_class_left_is_not_taken_over(training, samplers):
+def test_latents_of_another_class_are_not_reused(training, samplers):
     table = Table(training.features, training.matrix[:200].copy(order="F"))
     drawn, _ = samplers[1].sample_carrying(table.first(2), RowStreams.from_seed(5, 200), {"latents": np.zeros(200)})
     np.testing.assert_array_equal(drawn, samplers[1].sample(table.first(2), RowStreams.from_seed(5, 200)))
 
 
-def test_every_call_of_sample_draws_for_itself(training, samplers):
+def test_every_call_of_sample_redraws_latents(training, samplers):
     table = Table(training.features, training.matrix[:200].copy(order="F"))
     first, again = (samplers[1].sample(table.first(2), RowStreams.from_seed(5, 200)) for _ in range(2))
     np.testing.assert_array_equal(first, again)
 
 
-def test_a_chain_hands_them_on_whatever_its_blocks_and_threads(monkeypatch):
+def test_chain_reuses_latents_for_any_blocks_and_threads(monkeypatch):
     calls = []
     monkeypatch.setattr(
         "mcce.samplers.copula.conditional.start_rows", lambda *args: calls.append(1) or start_rows(*args)

@@ -1,4 +1,4 @@
-"""The copula's restricted draws against brute force, and what it supports."""
+"""Restricted draws of the copula compared with brute force, and its support."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_restricted_draws_follow_the_conditional(training, target):
         pytest.param("employment", [0, 1, 1, 1, 1], marks=pytest.mark.nightly),
     ],
 )
-def test_restricted_levels_where_the_givens_say_much(target, allowed):
-    """Loans have near-deterministic columns: what the restriction says of the givens' latents matters there."""
+def test_restricted_levels_with_informative_givens(target, allowed):
+    """Loans have near-deterministic columns, where the restriction informs the latents of the givens."""
     X = load_loans().X
     bands = np.digitize(X["salary"], [30_000, 50_000, 70_000, 90_000])
     frame = X.drop(columns="salary").assign(band=pd.Categorical(bands, ordered=True))
@@ -58,8 +58,8 @@ def test_restricted_levels_where_the_givens_say_much(target, allowed):
 
 
 @pytest.mark.slow
-def test_restricted_numbers_where_the_givens_say_much():
-    """Three near copies of the number, cut in two: below its median given them, their latents lie near the cuts."""
+def test_restricted_numbers_with_informative_givens():
+    """Three near copies of the number, dichotomised: below its median given them, their latents lie near the cuts."""
     rng = np.random.default_rng(6)
     cause = rng.normal(size=2000)
     cut = 0.9 * cause[:, None] + np.sqrt(1 - 0.9**2) * rng.normal(size=(2000, 3)) > 0.0
@@ -74,13 +74,13 @@ def test_restricted_numbers_where_the_givens_say_much():
     assert np.exp(found.log_mass).mean() == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(4 * n))
 
 
-def test_bounds_that_allow_nothing(training):
+def test_bounds_without_feasible_value(training):
     sampler, given = fit(training[:500], "height")
     within = Within(low=np.array([180.0, 1e6, 150.0]), high=np.array([170.0, np.inf, 190.0]))
     assert np.isnan(draw(sampler, given, 0, 3, within)).tolist() == [True, True, False]
 
 
-def test_an_ordered_level_that_was_never_observed_has_no_probability():
+def test_unobserved_ordered_level_has_zero_probability():
     level = pd.Categorical(np.arange(300) % 2 * 2, categories=[0, 1, 2, 3], ordered=True)
     sampler, given = fit(pd.DataFrame({"x": np.arange(300.0), "level": level}), "level")
     some = given.take(np.arange(4))
@@ -96,7 +96,7 @@ def test_supports(training):
     assert sampler.supports(given.take(np.zeros(3, dtype=int)), far).tolist() == [False, False, True]
 
 
-def test_supports_knows_what_the_givens_rule_out():
+def test_supports_excludes_values_ruled_out_by_the_givens():
     x = np.linspace(0.0, 1.0, 500)
     sampler, given = fit(pd.DataFrame({"x": x, "y": x}), "y")
     assert sampler.supports(given.take(np.array([0, 499])), np.array([1.0, 1.0])).tolist() == [False, True]

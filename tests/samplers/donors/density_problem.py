@@ -1,4 +1,4 @@
-"""Fits of the donor samplers, and densities of one row."""
+"""Fits of the donor samplers, and the density of one row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No value is drawn from fewer distinct training rows than `min_donors`: leaves are counted, not trusted."""
+"""No value is drawn from fewer distinct training rows than `min_donors`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAMPLERS = [
 
 
 def make_table(n: int, seed: int, gaps: float = 0.0) -> pd.DataFrame:
-    """A target that trees want to split to the last row, and one that is missing by a rule."""
+    """Return a target that trees split to the last row, and one that is missing by a rule."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=n)
     y = np.exp(2 * x) + 0.01 * rng.normal(size=n)
@@ -59,7 +59,7 @@ def test_every_leaf_has_enough_distinct_rows(which, min_donors, gaps, seed):
                 assert len(set(rows.tolist())) >= min_donors
 
 
-def test_a_bootstrap_has_rows_twice_and_they_count_once():
+def test_repeated_rows_of_a_bootstrap_count_once():
     """Without the bound, a leaf of five of a bootstrap sample has fewer than five distinct rows."""
     frame = make_table(200, 0)
     table = Schema.from_data(frame).encode(frame)
@@ -73,7 +73,7 @@ def test_a_bootstrap_has_rows_twice_and_they_count_once():
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS[:3], ids=repr)
-def test_a_bound_below_the_leaves_changes_nothing(sampler):
+def test_bound_below_the_leaf_size_has_no_effect(sampler):
     frame = make_table(200, 1)
     large = type(sampler)(**{**sampler.get_params(), "min_leaf": 20})
     table = Schema.from_data(frame).encode(frame)
@@ -109,7 +109,7 @@ def test_bounded_samplers_conform(name):
     check_sampler(mcce.available_samplers()[name](min_donors=7, **few), goodness_of_fit=True)
 
 
-def test_the_chain_hands_it_to_every_sampler():
+def test_chain_passes_min_donors_to_every_sampler():
     frame = make_table(300, 3)
     chain = ChainModel(sampler={"job": "marginal", "*": CartSampler(min_donors=40)}, fixed=["x"], min_donors=20)
     chain.fit(frame)
@@ -122,7 +122,7 @@ def test_the_chain_hands_it_to_every_sampler():
 
 
 @pytest.mark.parametrize("name", sorted(set(mcce.available_samplers()) - {*BOUND, "survctree", "r_rpart", "r_ctree"}))
-def test_samplers_without_donor_pools_are_refused(name):
+def test_samplers_without_donor_pools_raise(name):
     sampler = mcce.DPSampler(testing_seed=1) if name == "dp" else name
     chain = ChainModel(sampler={"y": sampler, "*": "cart"}, min_donors=5)
     with pytest.raises(SamplerError, match="for 'y' cannot guarantee min_donors=5: it does not draw from pools"):
@@ -130,21 +130,21 @@ def test_samplers_without_donor_pools_are_refused(name):
 
 
 @pytest.mark.parametrize("name", BOUND)
-def test_too_few_rows_are_refused(name):
+def test_too_few_rows_raise(name):
     chain = ChainModel(sampler=name, fixed=["x", "job"], min_donors=50)
     with pytest.raises(SamplerError, match=r"would draw 'y' from \d+ training rows, and min_donors is 50"):
         chain.fit(make_table(45, 0))
 
 
-def test_too_few_known_values_are_refused():
+def test_too_few_known_values_raise():
     frame = make_table(100, 0)
     frame.loc[8:, "y"] = np.nan
     with pytest.raises(SamplerError, match="would draw 'y' from 8 training rows, and min_donors is 10"):
         ChainModel(fixed=["x", "job"], min_donors=10).fit(frame)
 
 
-def test_a_forest_counts_the_distinct_rows_that_a_restriction_leaves():
-    """One allowed row is one, however many trees have it and however often."""
+def test_forest_counts_distinct_rows_after_restriction():
+    """One allowed row counts once, in any number of trees and copies."""
     frame = make_table(100, 0)
     fitted, given = fit(ForestSampler(n_trees=8, min_leaf=10), frame, 4)
     values = np.sort(frame["y"].to_numpy())
@@ -164,7 +164,7 @@ def test_a_forest_counts_the_distinct_rows_that_a_restriction_leaves():
 
 
 @pytest.mark.parametrize("wrong", [0, 2.5, True])
-def test_wrong_values_are_refused(wrong):
+def test_invalid_values_raise(wrong):
     with pytest.raises(InputError, match=r"min_donors is .*; it must be a whole number of at least 1, or None"):
         ChainModel(min_donors=wrong).fit(make_table(50, 0))
     with pytest.raises(InputError, match="min_donors of CartSampler is"):

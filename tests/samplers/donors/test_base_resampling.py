@@ -1,4 +1,4 @@
-"""Trees that are proper or honest: which rows grow them, which are donors, and that nothing else has changed."""
+"""Proper and honest trees: the rows that grow them, the donors, and what stays unchanged."""
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,7 @@ PARAMETERS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("sampler", PARAMETERS, ids=repr)
 def test_conformance(sampler):
-    # one bootstrap sample fits on average over samples, not by itself
+    # a single bootstrap sample fits only on average over samples
     check_sampler(sampler, goodness_of_fit=not sampler.proper)
 
 
@@ -42,7 +42,7 @@ def leaf_rows(tree):
 
 
 @pytest.mark.parametrize("sampler", [mcce.CartSampler(honest=True), mcce.CtreeSampler(honest=True)], ids=repr)
-def test_an_honest_tree_is_that_of_one_half_with_the_other_half_in_its_leaves(sampler):
+def test_honest_tree_grows_on_one_half_and_takes_donors_from_the_other(sampler):
     given, target = data()
     tree = sampler.fit(given, target).tree_
     donors = np.sort(tree.donors)
@@ -79,7 +79,7 @@ def test_every_leaf_holds_the_rows_that_reach_it():
     assert tree.n_nodes == 1
 
 
-def test_splits_stay_where_both_sides_have_enough():
+def test_splits_leave_enough_rows_on_both_sides():
     given, target = data()
     grown = cart.grow(given, target, min_leaf=5)
     same = with_donors(grown, given.matrix, np.arange(400), 5)
@@ -87,8 +87,8 @@ def test_splits_stay_where_both_sides_have_enough():
     np.testing.assert_array_equal(same.size, grown.size)
 
 
-def test_honest_leaves_are_as_spread_out_as_new_rows():
-    """Of noise, a tree with leaves of five finds narrow ones; the other half knows better."""
+def test_honest_leaves_are_as_dispersed_as_new_rows():
+    """On noise, a tree with leaves of five finds narrow leaves; the other half has the true spread."""
     rng = np.random.default_rng(1)
     spreads = {}
     for honest in (False, True):
@@ -104,7 +104,7 @@ def test_honest_leaves_are_as_spread_out_as_new_rows():
     assert spreads[True] == pytest.approx(1.0, abs=0.06)
 
 
-def test_a_forest_has_donors_from_outside_the_bootstrap_samples():
+def test_forest_has_out_of_bag_donors():
     given, target = data()
     plain, honest = (mcce.ForestSampler(n_trees=4, honest=h).fit(given, target) for h in (False, True))
     for grown, donating in zip(plain.trees_, honest.trees_):
@@ -119,7 +119,7 @@ def test_a_forest_has_donors_from_outside_the_bootstrap_samples():
     [mcce.CartSampler(proper=True), mcce.CtreeSampler(proper=True), mcce.CartSampler(proper=True, dialect="rpart")],
     ids=repr,
 )
-def test_a_proper_tree_is_grown_on_a_bootstrap_sample(sampler):
+def test_proper_tree_is_grown_on_a_bootstrap_sample(sampler):
     given, target = data()
     fitted = sampler.fit(given, target)
     donors = np.sort(fitted.tree_.donors)
@@ -134,8 +134,8 @@ def test_a_proper_tree_is_grown_on_a_bootstrap_sample(sampler):
 
 
 @pytest.mark.slow
-def test_proper_trees_draw_the_uncertainty_of_a_share():
-    """Over fits, the share of a level varies as it does over data sets: sqrt(p (1 - p) / n) beside the draws."""
+def test_proper_trees_reflect_the_uncertainty_of_a_share():
+    """Over fits, the share of a level varies as over data sets: sqrt(p (1 - p) / n) beside the draws."""
     n, fits = 50, 300
     given, target = encode(pd.DataFrame({"x": np.zeros(n), "y": ["u"] * 20 + ["v"] * 30}))
     shares = [
@@ -147,7 +147,7 @@ def test_proper_trees_draw_the_uncertainty_of_a_share():
 
 
 @pytest.mark.parametrize("sampler", [*PARAMETERS[2:], mcce.CartSampler(proper=True)], ids=repr)
-def test_rows_follow_the_seed_of_the_chain(sampler):
+def test_rows_follow_the_chain_seed(sampler):
     if isinstance(sampler, mcce.ForestSampler) and not sampler.proper:
         pytest.skip("the bootstrap samples of a forest come from its random_state alone")
     given, target = data(200)
@@ -187,6 +187,6 @@ def test_one_row_and_missing_targets(kind):
     ],
     ids=str,
 )
-def test_bad_parameters(sampler, message):
+def test_invalid_parameters_raise(sampler, message):
     with pytest.raises(InputError, match=message):
         sampler.fit(*data(50))

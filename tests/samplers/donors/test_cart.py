@@ -34,7 +34,7 @@ def discrete():
     return p, pd.DataFrame({"a": np.array(["p", "q", "r"])[a], "b": b, "y": np.array(["u", "v", "w"])[y]})
 
 
-def test_a_discrete_conditional_is_recovered(discrete):
+def test_discrete_conditional_is_recovered(discrete):
     p, frame = discrete
     sampler, given = fit(frame)
     for a in range(3):
@@ -56,7 +56,7 @@ def test_draws_follow_the_leaf_exactly(discrete):
     assert stats.chisquare(counts, N * shares).pvalue > 1e-4
 
 
-def test_a_numeric_conditional_is_recovered():
+def test_numeric_conditional_is_recovered():
     rng = np.random.default_rng(2)
     x = rng.uniform(0, 1, N)
     frame = pd.DataFrame({"x": x, "y": np.where(x < 0.3, rng.normal(0, 1, N), rng.exponential(5, N) + 10)})
@@ -69,7 +69,7 @@ def test_a_numeric_conditional_is_recovered():
     assert set(low) | set(high) <= set(frame["y"])
 
 
-def test_an_ordered_target_is_recovered():
+def test_ordered_target_is_recovered():
     rng = np.random.default_rng(3)
     p = np.array([[0.6, 0.3, 0.1, 0.0], [0.0, 0.1, 0.3, 0.6]])
     g = rng.integers(0, 2, N)
@@ -111,14 +111,14 @@ def test_levels_are_missing_at_the_rate_of_their_group(ordered):
 @pytest.mark.parametrize(
     "y", [np.full(50, np.nan), pd.Categorical([None] * 50, categories=["a"], ordered=True), [None] * 50]
 )
-def test_a_target_that_is_always_missing_is_drawn_missing(y):
+def test_always_missing_target_is_drawn_missing(y):
     sampler, given = fit(pd.DataFrame({"x": np.arange(50.0), "y": y}))
     assert np.isnan(draw(sampler, given, 0, 10)).all()
     assert sampler.supports(given, np.full(50, np.nan)).all()
     assert not sampler.supports(given, np.zeros(50)).any()
 
 
-def test_missing_givens_are_a_group_of_their_own():
+def test_missing_givens_form_a_separate_group():
     rng = np.random.default_rng(6)
     x = np.where(rng.random(2000) < 0.4, np.nan, rng.normal(size=2000))
     frame = pd.DataFrame({"x": x, "y": np.where(np.isnan(x), 5.0, -5.0) + rng.normal(size=2000)})
@@ -130,8 +130,8 @@ def test_missing_givens_are_a_group_of_their_own():
 # ---- supports
 
 
-def test_a_number_between_far_donors_is_not_supported():
-    """The design page's capital gain: 5000 between donors at 0 and 15000."""
+def test_number_between_distant_donors_is_not_supported():
+    """The capital gain of the design page: 5000 between donors at 0 and 15000."""
     gain = np.array([0.0] * 30 + [15_000.0] * 20)
     sampler, given = fit(pd.DataFrame({"x": np.zeros(50), "y": gain}))
     values = np.array([0.0, 15_000.0, 5000.0, -1.0, 15_001.0, np.nan])
@@ -146,19 +146,19 @@ def test_a_number_between_far_donors_is_not_supported():
 
 
 @pytest.mark.parametrize("donors", [[0.0, 15_000.0], [0.0, 15_000.0, 15_001.0], [0.0, 1.0, 15_000.0, 15_001.0]])
-def test_few_far_donors_do_not_support_what_lies_between(donors):
+def test_few_distant_donors_do_not_support_values_between(donors):
     sampler, given = fit(pd.DataFrame({"x": 0.0, "y": donors}))
     assert not sampler.supports(given.take(np.zeros(1, dtype=int)), np.array([5000.0]))[0]
     assert sampler.supports(given.take(np.zeros(len(donors), dtype=int)), np.array(donors)).all()
 
 
-def test_a_number_near_dense_donors_is_supported():
+def test_number_near_dense_donors_is_supported():
     sampler, given = fit(pd.DataFrame({"x": 0.0, "y": np.arange(20.0)}))
     values = np.array([3.5, 0.2, -0.2, 19.3])
     assert sampler.supports(given.take(np.zeros(4, dtype=int)), values).tolist() == [True, True, False, False]
 
 
-def test_levels_are_supported_where_the_leaf_has_them():
+def test_levels_in_the_leaf_are_supported():
     frame = pd.DataFrame({"g": [0] * 20 + [1] * 20, "y": ["a", "b"] * 10 + ["c"] * 20})
     sampler, given = fit(frame)
     rows = given.take(np.array([0, 0, 0, 39, 39, 39]))
@@ -172,7 +172,7 @@ def test_levels_are_supported_where_the_leaf_has_them():
     ]
 
 
-def test_where_the_target_is_always_missing_no_number_is_supported_or_drawn():
+def test_always_missing_target_supports_and_draws_no_number():
     g = np.arange(200) % 2
     sampler, given = fit(pd.DataFrame({"g": g, "y": np.where(g == 1, np.nan, np.arange(200.0))}))
     rows = given.take(np.array([0, 0, 1, 1]))
@@ -208,13 +208,13 @@ def test_restricted_levels_follow_their_frequencies():
     assert stats.chisquare(counts, [5000, 2000]).pvalue > 1e-4
 
 
-def test_rows_that_allow_nothing_are_missing():
+def test_rows_without_feasible_value_are_missing():
     sampler, given = fit(pd.DataFrame({"x": np.zeros(10), "y": np.arange(10.0)}))
     drawn = draw(sampler, given, 0, 3, Within(low=np.array([0.0, 20.0, 5.0]), high=np.array([9.0, 30.0, 4.0])))
     assert np.isnan(drawn).tolist() == [False, True, True]
 
 
-def test_missing_donors_are_never_drawn_within():
+def test_missing_donors_are_never_drawn_within_restrictions():
     frame = pd.DataFrame({"x": np.zeros(60), "y": pd.Categorical(["a", "b", None] * 20)})
     sampler, given = fit(frame)
     drawn = draw(sampler, given, 0, 300, Within(levels=np.tile([True, False], (300, 1))))
@@ -237,7 +237,7 @@ def test_missing_donors_are_never_drawn_within():
         ({"cp": float("inf")}, "cp of CartSampler is inf; it must be None or a number"),
     ],
 )
-def test_parameters_are_checked_when_fitting(parameters, message):
+def test_invalid_parameters_raise_when_fitting(parameters, message):
     with pytest.raises(InputError, match=message):
         fit(pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]}), sampler=CartSampler(**parameters))
 
@@ -257,12 +257,12 @@ def test_nodes_below_min_split_are_not_split(noisy):
 
 
 @pytest.mark.parametrize(("max_depth", "most"), [(0, 1), (1, 2), (3, 8)])
-def test_the_tree_is_no_deeper_than_max_depth(noisy, max_depth, most):
+def test_tree_is_no_deeper_than_max_depth(noisy, max_depth, most):
     sampler, _ = fit(noisy, sampler=CartSampler(max_depth=max_depth))
     assert sampler.tree_.n_leaves == most
 
 
-def test_cp_cuts_back_to_the_splits_that_matter(noisy):
+def test_cp_prunes_to_the_important_splits(noisy):
     full, _ = fit(noisy)
     pruned, given = fit(noisy, sampler=CartSampler(cp=0.05))
     assert full.tree_.n_leaves > 50
@@ -279,7 +279,7 @@ def test_cp_cuts_back_to_the_splits_that_matter(noisy):
 
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("kind", ["numeric", "categorical", "ordered"])
-def test_the_state_draws_supports_and_restricts_the_same(noisy, kind, missing):
+def test_restored_state_draws_supports_and_restricts_the_same(noisy, kind, missing):
     frame = noisy.assign(job=np.where(noisy["z"] > 0, "cook", "clerk"))
     if kind != "numeric":
         frame["y"] = pd.cut(frame["y"], 4, labels=list("abcd"), ordered=True)

@@ -1,4 +1,4 @@
-"""Donors from the leaves of a tree in the dialect of rpart."""
+"""Donors from the leaves of a tree in the rpart dialect."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tests.samplers.donors.cart_problem import draw, fit
     ],
     ids=repr,
 )
-def test_the_dialect_of_rpart_keeps_the_contract(sampler):
+def test_rpart_dialect_conforms(sampler):
     check_sampler(sampler, goodness_of_fit=True)
 
 
-def test_the_dialect_of_rpart_has_rparts_defaults(noisy):
+def test_rpart_dialect_has_the_defaults_of_rpart(noisy):
     plain, given = fit(noisy, sampler=CartSampler(dialect="rpart"))
     spelt, _ = fit(noisy, sampler=CartSampler(dialect="rpart", cp=0.01, min_split=20, min_leaf=7, max_depth=30))
     names = ("feature", "threshold", "number", "complexity", "donors")
@@ -45,7 +45,7 @@ def noisy_target(frame):
     return Schema.from_data(frame[["y"]]).encode(frame[["y"]]).column(0)
 
 
-def test_ordered_targets_are_classes_in_the_dialect_of_rpart():
+def test_ordered_targets_are_classes_in_the_rpart_dialect():
     rng = np.random.default_rng(5)
     x = rng.normal(size=400)
     y = pd.Categorical.from_codes(np.digitize(x + rng.normal(size=400), [-1, 1]), ["low", "mid", "high"], ordered=True)
@@ -55,7 +55,7 @@ def test_ordered_targets_are_classes_in_the_dialect_of_rpart():
     assert tree.impurity[0] == 400 - root.max()  # rows outside the commonest class, not a sum of squares
 
 
-def test_a_fitted_rpart_tree_is_stored_and_comes_back(noisy):
+def test_fitted_rpart_tree_round_trips(noisy):
     gaps = noisy.assign(job=np.array(list("abcd"))[np.arange(1000) % 4], x=noisy["x"].mask(np.arange(1000) % 5 == 0))
     sampler, given = fit(gaps, sampler=CartSampler(dialect="rpart", cp=1e-4))
     again = set_state(CartSampler(dialect="rpart", cp=1e-4), get_state(sampler))
@@ -75,18 +75,18 @@ def test_a_fitted_rpart_tree_is_stored_and_comes_back(noisy):
         ({"dialect": "rpart", "cp": float("nan")}, "cp of CartSampler is nan; it must be None or a number"),
     ],
 )
-def test_parameters_of_the_dialect_are_checked_when_fitting(parameters, message):
+def test_invalid_parameters_of_the_rpart_dialect_raise_when_fitting(parameters, message):
     with pytest.raises(InputError, match=re.escape(message)):
         fit(pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]}), sampler=CartSampler(**parameters))
 
 
-def test_a_negative_cp_keeps_every_split_in_the_dialect_of_rpart(noisy):
+def test_negative_cp_keeps_every_split_in_the_rpart_dialect(noisy):
     kept, _ = fit(noisy, sampler=CartSampler(dialect="rpart", cp=-1.0))
     cut, _ = fit(noisy, sampler=CartSampler(dialect="rpart"))
     assert kept.tree_.n_leaves > cut.tree_.n_leaves == 2
 
 
-def test_missing_targets_in_the_dialect_of_rpart(noisy):
+def test_missing_targets_in_the_rpart_dialect(noisy):
     gaps = noisy.assign(y=noisy["y"].mask(noisy["z"] > 0.5))
     sampler, given = fit(gaps, sampler=CartSampler(dialect="rpart"))
     for row in (int(np.argmin(noisy["z"])), int(np.argmax(noisy["z"]))):

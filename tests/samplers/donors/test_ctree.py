@@ -1,4 +1,4 @@
-"""The ctree sampler: the contract, the donors, its place in chain and explainer."""
+"""The ctree sampler: conformance, donors, and its use in chain and explainer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.trees.ctree.ctree_cases import read_case
 @pytest.mark.parametrize(
     "settings", [{}, *nightly({"p_values": "univariate", "mincriterion": 0.5, "min_leaf": 3})], ids=str
 )
-def test_contract(seed, settings):
+def test_conformance(seed, settings):
     check_sampler(mcce.CtreeSampler(**settings), goodness_of_fit=True, random_state=seed)
 
 
@@ -31,7 +31,7 @@ def test_registered():
     assert mcce.available_samplers()["ctree"] is mcce.CtreeSampler
 
 
-def test_draws_are_the_values_of_the_leaf():
+def test_draws_are_values_of_the_leaf():
     case = read_case("class4_mixed")
     sampler = mcce.CtreeSampler(mincriterion=0.9, min_leaf=5).fit(case.given, case.target)
     tree = ctree.grow(case.given, case.target, **case.settings("a"))
@@ -94,7 +94,7 @@ def test_missing_values_of_target_and_givens():
         ({"max_depth": -1}, "max_depth of CtreeSampler is -1"),
     ],
 )
-def test_parameters_out_of_range(settings, message):
+def test_parameters_out_of_range_raise(settings, message):
     case = read_case("numeric_mixed")
     with pytest.raises(InputError, match=message):
         mcce.CtreeSampler(**settings).fit(case.given, case.target)
@@ -107,7 +107,7 @@ def test_statistics_may_exceed_one_without_p_values():
     assert 1 < few.tree_.n_leaves < many.tree_.n_leaves
 
 
-def test_the_tree_to_look_at():
+def test_printed_tree():
     frame = mcce.datasets.load_loans(300).X[["age", "salary"]]
     table = Schema.from_data(frame).encode(frame)
     sampler = mcce.CtreeSampler()

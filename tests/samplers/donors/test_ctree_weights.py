@@ -1,4 +1,4 @@
-"""Conditional inference trees of counted rows, against R's party and against repeated rows."""
+"""Conditional inference trees of weighted rows, compared with R's party and with repeated rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIXTURE = json.loads((Path(__file__).parents[2] / "fixtures" / "weights" / "weig
 
 
 @pytest.mark.parametrize("name", ["counts", "zeros"])
-def test_the_leaves_are_those_of_partys_weighted_ctree(name):
+def test_leaves_match_weighted_ctree_of_party(name):
     X = pd.DataFrame(FIXTURE["data"]).assign(f=lambda x: pd.Categorical(x["f"], categories=list("uvw")))
     X = X[["a", "b", "f", "y"]]
     weights = np.array(FIXTURE["weights"][name], dtype=np.float64)
@@ -30,7 +30,7 @@ def test_the_leaves_are_those_of_partys_weighted_ctree(name):
     assert len(set(zip(leaf, theirs))) == len(set(leaf)) == len(set(theirs))  # the same leaves, by other numbers
 
 
-def test_weights_that_are_no_counts_are_refused():
+def test_weights_that_are_not_counts_raise():
     X = mcce.datasets.load_loans(60).X[["age", "salary"]]
     chain = mcce.ChainModel(sampler="ctree", fixed=["age"])
     with pytest.raises(mcce.SamplerError, match=r"CtreeSampler\(\) for 'salary' .* must be counts"):

@@ -1,4 +1,4 @@
-"""Densities of the donor samplers: they are distributions, and those of known processes."""
+"""Densities of the donor samplers integrate to one and match known processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def density(sampler, given, row, values):
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=IDS)
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("ordered", [False, True])
-def test_the_levels_and_missing_sum_to_one(sampler, missing, ordered):
+def test_level_and_missing_probabilities_sum_to_one(sampler, missing, ordered):
     rng = np.random.default_rng(1)
     x = rng.normal(size=600)
     codes = np.digitize(x + rng.normal(size=600), [-1.0, 0.5, 1.5])
@@ -44,7 +44,7 @@ def test_the_levels_and_missing_sum_to_one(sampler, missing, ordered):
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=IDS)
 @pytest.mark.parametrize(("zeros", "missing"), [(0.0, 0.0), (0.3, 0.0), (0.3, 0.25)])
-def test_atoms_integral_and_missing_sum_to_one(sampler, zeros, missing):
+def test_atoms_integral_and_missing_probability_sum_to_one(sampler, zeros, missing):
     frame = make_groups(800, 2, zeros=zeros, missing=missing)
     fitted, given, _ = fit(frame, sampler)
     grid = np.linspace(-15.0, 30.0, 8001) + 1e-5  # beside the atom
@@ -58,7 +58,7 @@ def test_atoms_integral_and_missing_sum_to_one(sampler, zeros, missing):
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=IDS)
-def test_whole_numbers_have_probabilities(sampler):
+def test_integers_have_probabilities(sampler):
     rng = np.random.default_rng(3)
     g = rng.integers(0, 2, 1000)
     frame = pd.DataFrame({"g": g, "y": rng.poisson(np.where(g == 1, 6.0, 2.0))})
@@ -72,7 +72,7 @@ def test_whole_numbers_have_probabilities(sampler):
     assert density(fitted, given, 0, [2.5, -1.0]).tolist() == [0.0, 0.0]
 
 
-def test_a_target_that_is_always_missing_is_surely_missing():
+def test_always_missing_target_is_missing_with_probability_one():
     for y in (np.full(60, np.nan), pd.Categorical([None] * 60, categories=["a", "b"])):
         for sampler in SAMPLERS:
             fitted, given, _ = fit(pd.DataFrame({"x": np.arange(60.0), "y": y}), sampler)
@@ -80,7 +80,7 @@ def test_a_target_that_is_always_missing_is_surely_missing():
             assert np.isneginf(fitted.log_density(given, np.zeros(60))).all()
 
 
-def test_without_missing_values_none_is_possible():
+def test_missing_has_zero_probability_without_missing_values():
     for sampler in SAMPLERS:
         fitted, given, _ = fit(make_groups(200, 4), sampler)
         assert np.isneginf(fitted.log_density(given, np.full(200, np.nan))).all()
@@ -94,7 +94,7 @@ def test_without_missing_values_none_is_possible():
     [CartSampler(min_leaf=500), pytest.param(ForestSampler(min_leaf=500), marks=pytest.mark.nightly)],
     ids=["cart", "forest"],
 )
-def test_a_normal_density_is_recovered(sampler):
+def test_normal_density_is_recovered(sampler):
     frame, fresh = make_groups(4000, 5), make_groups(4000, 6)
     fitted, given, values = fit(frame, sampler)
     own = fitted.log_density(given, values, training_rows=np.arange(4000))
@@ -110,8 +110,8 @@ def test_a_normal_density_is_recovered(sampler):
     assert np.abs(new - truth)[inside].mean() < 0.06
 
 
-def test_leaving_out_makes_training_rows_as_likely_as_fresh_ones():
-    """Small leaves: with itself in its pool, a row looks far more likely than a fresh one."""
+def test_leave_one_out_makes_training_rows_as_likely_as_new_rows():
+    """In small leaves a row in its own pool looks far more likely than a new one."""
     rng = np.random.default_rng(7)
 
     def groups(n):
@@ -129,7 +129,7 @@ def test_leaving_out_makes_training_rows_as_likely_as_fresh_ones():
     assert without == pytest.approx(new, abs=0.2)
 
 
-def test_the_marginal_density_is_the_column_s():
+def test_marginal_density_matches_the_column():
     rng = np.random.default_rng(8)
     frame = pd.DataFrame({"x": rng.normal(size=3000), "y": rng.normal(5.0, 2.0, 3000)})
     fitted, given, values = fit(frame, MarginalSampler())
@@ -164,7 +164,7 @@ def test_missing_values_have_the_probability_of_their_group(sampler):
 # ---- margins
 
 
-def test_numbers_that_recur_are_atoms():
+def test_recurring_numbers_are_atoms():
     rng = np.random.default_rng(14)
     values = np.concatenate([np.zeros(300), np.full(12, 7.0), np.full(5, 8.0), rng.normal(size=683)])
     margin = MarginalDensity.of(values, 0)
@@ -175,7 +175,7 @@ def test_numbers_that_recur_are_atoms():
 
 
 @pytest.mark.parametrize("values", [[5.0], [0.0, 0.0, 0.0, 5.0], [0.0, 5.0], [3.0, 3.0], [0.0, 1e9, 1e9 + 1, 2e9]])
-def test_a_handful_of_values_has_a_margin(values):
+def test_few_values_have_a_margin(values):
     margin = MarginalDensity.of(np.array(values), 0)
     shares = margin.share(np.unique(values), np.zeros(np.unique(values).size))
     assert (shares > 0).all()
@@ -184,8 +184,8 @@ def test_a_handful_of_values_has_a_margin(values):
     assert integral == pytest.approx(rest, abs=1e-3)
 
 
-def test_a_bandwidth_below_the_grid_s_step_is_left_out_alike():
-    """One number far away makes the grid coarse; what is taken out for a row is what it put in."""
+def test_bandwidth_below_grid_step_leaves_rows_out_equally():
+    """One distant number makes the grid coarse; leaving a row out removes exactly its contribution."""
     rng = np.random.default_rng(15)
     values = np.append(rng.normal(size=500), 1e6)
     margin = MarginalDensity.of(values, 0)
@@ -200,7 +200,7 @@ def test_a_bandwidth_below_the_grid_s_step_is_left_out_alike():
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=IDS)
 @pytest.mark.parametrize("kind", ["numeric", "zeros", "levels"])
-def test_the_state_keeps_the_density(sampler, kind):
+def test_restored_state_keeps_the_density(sampler, kind):
     frame = make_groups(300, 16, zeros=0.3 * (kind == "zeros"), missing=0.2)
     if kind == "levels":
         frame["y"] = pd.cut(frame["y"].to_numpy(), 3, labels=list("abc"))
@@ -217,6 +217,6 @@ def test_the_state_keeps_the_density(sampler, kind):
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=IDS)
-def test_no_rows_have_no_densities(sampler):
+def test_no_rows_give_no_densities(sampler):
     fitted, given, values = fit(make_groups(100, 17), sampler)
     assert fitted.log_density(given.take(np.arange(0)), values[:0]).shape == (0,)

@@ -1,4 +1,4 @@
-"""Densities of the donor samplers by hand, with a row left out."""
+"""Densities of the donor samplers by hand calculation, with a row left out."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tests.samplers.donors.density_problem import IDS, SAMPLERS, fit, make_group
 
 @pytest.fixture
 def two_leaves():
-    """30 rows in each of two leaves, the groups; by hand."""
+    """30 rows in each of two leaves, the groups; hand calculation."""
     rng = np.random.default_rng(9)
     g = np.repeat([0, 1], 30)
     return pd.DataFrame({"g": g, "y": rng.normal(20.0 * g, 1.0)})
 
 
 @pytest.mark.slow
-def test_numbers_by_hand(two_leaves):
+def test_numeric_density_matches_hand_calculation(two_leaves):
     fitted, given, values = fit(two_leaves, CartSampler(min_leaf=30))
     assert fitted.tree_.n_leaves == 2
     overall = silverman(values)
@@ -39,7 +39,7 @@ def test_numbers_by_hand(two_leaves):
 
 
 @pytest.mark.parametrize("ordered", [False, True])
-def test_levels_by_hand(ordered):
+def test_level_density_matches_hand_calculation(ordered):
     rng = np.random.default_rng(10)
     g = np.repeat([0, 1], 40)
     codes = np.where(g == 1, rng.choice(3, 80, p=[0.1, 0.2, 0.7]), rng.choice(3, 80, p=[0.8, 0.1, 0.1]))
@@ -56,7 +56,7 @@ def test_levels_by_hand(ordered):
         np.testing.assert_allclose(np.exp(fitted.log_density(given, values, **rows)), expected, rtol=1e-12)
 
 
-def test_a_forest_leaves_all_copies_of_a_row_out():
+def test_forest_leaves_out_all_copies_of_a_row():
     rng = np.random.default_rng(11)
     n = 60
     g = np.arange(n) % 2
@@ -85,7 +85,7 @@ def test_rows_in_any_order_are_left_out(two_leaves):
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=IDS)
-def test_an_outlier_does_not_vouch_for_itself(sampler):
+def test_outlier_does_not_support_itself(sampler):
     frame = make_groups(400, 12)
     frame.loc[7, "y"] = 60.0
     fitted, given, values = fit(frame, sampler)
@@ -98,7 +98,7 @@ def test_an_outlier_does_not_vouch_for_itself(sampler):
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=IDS)
-def test_a_rare_level_does_not_vouch_for_itself(sampler):
+def test_rare_level_does_not_support_itself(sampler):
     y = np.array(["a", "b"] * 100, dtype=object)
     y[5] = "unique"
     frame = pd.DataFrame({"x": np.arange(200.0), "y": y})
@@ -110,7 +110,7 @@ def test_a_rare_level_does_not_vouch_for_itself(sampler):
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=IDS)
-def test_a_value_that_the_left_out_row_never_had_is_no_error(sampler):
+def test_value_absent_from_the_left_out_row_is_valid(sampler):
     y = pd.Categorical(["a"] * 50, categories=["a", "never"])
     fitted, given, _ = fit(pd.DataFrame({"x": np.arange(50.0), "y": y}), sampler)
     found = np.exp(fitted.log_density(given, np.ones(50), training_rows=np.arange(50)))

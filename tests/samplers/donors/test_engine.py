@@ -1,4 +1,4 @@
-"""Supports and densities against their definitions, donor by donor in plain numpy: small tables, and huge leaves."""
+"""Supports and densities compared with their definitions in plain numpy: small tables and huge leaves."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def margin_share(margin, value, own):
 
 
 def density_by_hand(donors, given, i, value, row=None):
-    """Steps 1 to 4 of `mcce.samplers.donors.density`; the training row `row` is taken out of the pool."""
+    """Steps 1 to 4 of `mcce.samplers.donors.density`; the training row `row` is left out of the pool."""
     margin, own = donors.margin, int(row is not None)
     pool, matching = 0, 0.0
     for rows, values in leaves_of(donors.forest, given, i):
@@ -131,7 +131,7 @@ TARGETS = ["continuous", "ties", "zeros", "skewed", "whole", "constant", "levels
 @pytest.mark.parametrize("name", nightly_but(SAMPLERS, "forest"))
 @pytest.mark.parametrize("missing", [True, *nightly(False)])
 @pytest.mark.parametrize("target", TARGETS)
-def test_densities_and_supports_are_those_of_the_definition(name, target, missing):
+def test_densities_and_supports_match_the_definition(name, target, missing):
     sampler = SAMPLERS[name]
     frame = make(target, missing=missing)
     number = target not in ("levels", "ordered")
@@ -178,7 +178,7 @@ def support_by_hand(donors, given, i, value, between):
     return bool(np.abs(values - value).min() <= gap)
 
 
-def test_a_row_that_stays_in_an_inner_node_has_that_node_s_donors():
+def test_row_that_stops_in_an_inner_node_has_the_donors_of_that_node():
     """Rpart keeps a row in a node whose children are equally large if nothing else decides."""
     frame = pd.DataFrame({"x": np.arange(40.0), "y": np.where(np.arange(40) < 20, 0.0, 50.0) + np.arange(40) / 7.0})
     fitted, given, values = fit(frame, CartSampler(dialect="rpart"))
@@ -192,7 +192,7 @@ def test_a_row_that_stays_in_an_inner_node_has_that_node_s_donors():
     assert_same_logs(fitted.log_density(row, asked), np.array(expected), 1e-12)
 
 
-def test_equal_donors_have_the_margin_s_bandwidth():
+def test_equal_donors_have_the_bandwidth_of_the_margin():
     """The mean of three times 0.1 is not 0.1, which once gave a leaf of equal donors a bandwidth of 1e-17."""
     y = np.append(np.random.default_rng(3).normal(50.0, 5.0, 997), [0.1, 0.1, 0.1])
     frame = pd.DataFrame({"x": np.where(y < 1.0, 1.0, 0.0), "y": y})
@@ -218,8 +218,8 @@ def huge(shape, n):
 
 
 @pytest.mark.parametrize("shape", ["normal", *nightly("cauchy", "clusters", "rounded", "lognormal")])
-def test_a_polynomial_is_the_sum_of_all_kernels(shape):
-    """In a leaf of 4000 donors: at donors, beside them, in the gaps between them, and far outside."""
+def test_polynomial_equals_the_sum_of_all_kernels(shape):
+    """In a leaf of 4000 donors: at donors, beside them, in gaps, and far outside."""
     n = 4000
     y = huge(shape, n)
     fitted, given, values = fit(pd.DataFrame({"x": np.zeros(n), "y": y}), CartSampler(min_leaf=n), x="numeric")
@@ -238,8 +238,8 @@ def test_a_polynomial_is_the_sum_of_all_kernels(shape):
         assert_same_logs(found, np.array(expected), 1e-10)
 
 
-def test_an_outlier_s_own_kernel_is_left_out_without_a_trace():
-    """What remains of a sum of kernels is e^-72 of it: a difference of the two sums would be rounding, or nothing."""
+def test_kernel_of_an_outlier_is_left_out_exactly():
+    """The remainder of a sum of kernels is e^-72 of it: a difference of the two sums would be rounding error."""
     y = np.append(np.random.default_rng(6).normal(size=999), 0.0)
     width = 0.0
     for _ in range(3):  # the outlier moves the bandwidth a little
@@ -297,7 +297,7 @@ def test_runs_do_not_change_the_order_of_the_draws():
     np.testing.assert_array_equal(fitted.sample(given, RowStreams.from_seed(1, N)), before)
 
 
-def test_a_row_that_was_not_in_the_training_data_has_nothing_to_leave_out():
+def test_unseen_row_leaves_nothing_out():
     frame = make("levels", missing=False)
     fitted, given, values = fit(frame, SAMPLERS["cart"])
     beyond = fitted.log_density(given, values, training_rows=np.full(N, 10 * N))

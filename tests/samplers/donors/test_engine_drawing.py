@@ -1,4 +1,4 @@
-"""Drawing from the pools of one tree and of several: chi-square tests at a fixed seed, and pools made by hand."""
+"""Draws from the pools of one tree and of several: chi-squared tests at a fixed seed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_donors_of_a_leaf_are_equally_likely(three_leaves, x, rows):
     assert stats.chisquare(counts).pvalue > ALPHA
 
 
-def test_a_row_s_draw_depends_on_its_own_stream_and_leaf_alone(three_leaves):
+def test_draw_depends_only_on_stream_and_leaf_of_the_row(three_leaves):
     tree, table = three_leaves
     leaf = tree.route(np.random.default_rng(1).integers(0, 3, (500, 1)).astype(float))
     values = table.matrix[tree.donors, 1]
@@ -95,7 +95,7 @@ def test_each_row_has_its_own_bounds_and_no_donor_gives_nan(three_leaves):
     assert np.array_equal(table.matrix[np.searchsorted(y, drawn[possible]), 0], x[possible])
 
 
-def test_bounds_are_closed_and_wide_ones_restrict_nothing(three_leaves):
+def test_bounds_are_closed_and_wide_bounds_restrict_nothing(three_leaves):
     tree, table = three_leaves
     n = 2000
     assert set(within(tree, table, np.zeros(n), np.full(n, 1.0), np.full(n, 2.0))) == {1.0, 2.0}
@@ -129,7 +129,7 @@ def test_draws_within_levels_are_uniform_over_the_allowed_donors():
 
 @pytest.fixture(scope="module")
 def forest():
-    """A forest of four trees, its givens, and the pool of each row, put together from the trees by hand."""
+    """A forest of four trees, its givens, and the pool of each row, assembled from the trees by hand."""
     rng = np.random.default_rng(6)
     frame = pd.DataFrame({"x": rng.normal(size=60), "z": rng.integers(0, 3, 60).astype(float)})
     frame["y"] = np.round(frame["x"] + frame["z"], 1)
@@ -144,7 +144,7 @@ def forest():
     return fitted, given, [np.array(pool) for pool in pools]
 
 
-def test_a_pool_is_drawn_from_uniformly(forest):
+def test_pool_is_drawn_from_uniformly(forest):
     fitted, given, pools = forest
     n = 30_000
     for i in (0, 17):
@@ -155,7 +155,7 @@ def test_a_pool_is_drawn_from_uniformly(forest):
         assert stats.chisquare(counts, n * times / pools[i].size).pvalue > ALPHA
 
 
-def test_a_pool_s_donors_are_numbered_tree_by_tree(forest):
+def test_donors_of_a_pool_are_numbered_tree_by_tree(forest):
     """The draws of a seed: the pool's donor at floor(u m), or, restricted, at floor(u k) among the k allowed ones."""
     fitted, given, pools = forest
     uniform = RowStreams.from_seed(7, 60).uniform()

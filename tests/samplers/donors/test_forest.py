@@ -49,7 +49,7 @@ def pool_of(sampler, given, row):
         {"n_trees": 1},
     ],
 )
-def test_the_contract_is_kept(parameters):
+def test_conformance(parameters):
     check_sampler(ForestSampler(**parameters), goodness_of_fit=True)
 
 
@@ -82,8 +82,8 @@ def test_restricted_draws_are_uniform_over_the_allowed_donors(smooth):
     assert np.isnan(nothing).all()
 
 
-def test_the_pooled_donors_and_what_is_as_close_to_them_are_supported(smooth):
-    """All numbers differ here, so the distinct donors are the training rows that the draw comes from."""
+def test_pooled_donors_and_values_near_them_are_supported(smooth):
+    """All numbers differ, so the distinct donors identify the training rows."""
     sampler, given = fit(smooth, n_trees=4)
     for row in (3, 200):
         pool = np.unique(pool_of(sampler, given, row))
@@ -94,7 +94,7 @@ def test_the_pooled_donors_and_what_is_as_close_to_them_are_supported(smooth):
         assert pool.size < supported.sum() < 400
 
 
-def test_a_discrete_conditional_is_recovered():
+def test_discrete_conditional_is_recovered():
     rng = np.random.default_rng(4)
     p = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.3, 0.4, 0.3]])
     n = 12_000
@@ -110,7 +110,7 @@ def test_a_discrete_conditional_is_recovered():
         assert stats.chi2(2).sf(((counts - expected) ** 2 / expected).sum() / 2) > LEVEL
 
 
-def test_a_numeric_conditional_is_recovered():
+def test_numeric_conditional_is_recovered():
     rng = np.random.default_rng(5)
     n = 10_000
     x = rng.uniform(0, 1, n)
@@ -122,7 +122,7 @@ def test_a_numeric_conditional_is_recovered():
         assert stats.kstest(drawn, truth.cdf).pvalue > LEVEL
 
 
-def test_an_ordered_target_is_recovered():
+def test_ordered_target_is_recovered():
     rng = np.random.default_rng(6)
     p = np.array([[0.6, 0.3, 0.1, 0.0], [0.0, 0.1, 0.3, 0.6]])
     g = rng.integers(0, 2, 10_000)
@@ -140,7 +140,7 @@ def test_an_ordered_target_is_recovered():
 
 
 @pytest.mark.parametrize("kind", ["numeric", "categorical", "ordered"])
-def test_the_target_is_missing_at_the_rate_of_its_group(kind):
+def test_target_is_missing_at_the_rate_of_its_group(kind):
     rng = np.random.default_rng(7)
     n = 8000
     g = rng.integers(0, 2, n)
@@ -165,14 +165,14 @@ def test_the_target_is_missing_at_the_rate_of_its_group(kind):
 @pytest.mark.parametrize(
     "y", [np.full(50, np.nan), pd.Categorical([None] * 50, categories=["a"], ordered=True), [None] * 50]
 )
-def test_a_target_that_is_always_missing_is_drawn_missing(y):
+def test_always_missing_target_is_drawn_missing(y):
     sampler, given = fit(pd.DataFrame({"x": np.arange(50.0), "y": y}))
     assert np.isnan(draw(sampler, given, 0, 10)).all()
     assert sampler.supports(given, np.full(50, np.nan)).all()
     assert not sampler.supports(given, np.zeros(50)).any()
 
 
-def test_where_the_target_is_always_missing_no_number_is_supported_or_drawn():
+def test_always_missing_target_supports_and_draws_no_number():
     g = np.arange(200) % 2
     sampler, given = fit(pd.DataFrame({"g": g, "y": np.where(g == 1, np.nan, np.arange(200.0))}), n_trees=30)
     rows = given.take(np.array([0, 0, 1, 1]))
@@ -181,7 +181,7 @@ def test_where_the_target_is_always_missing_no_number_is_supported_or_drawn():
     assert np.isnan(drawn).tolist() == [False, False, True, True]
 
 
-def test_missing_givens_are_a_group_of_their_own():
+def test_missing_givens_form_a_separate_group():
     rng = np.random.default_rng(8)
     x = np.where(rng.random(1000) < 0.4, np.nan, rng.normal(size=1000))
     frame = pd.DataFrame({"x": x, "y": np.where(np.isnan(x), 5.0, -5.0) + rng.normal(size=1000)})
@@ -195,7 +195,7 @@ def test_missing_givens_are_a_group_of_their_own():
 
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("kind", ["numeric", "categorical", "ordered"])
-def test_the_state_draws_supports_and_restricts_the_same(smooth, kind, missing):
+def test_restored_state_draws_supports_and_restricts_the_same(smooth, kind, missing):
     frame = smooth
     if kind != "numeric":
         frame = frame.assign(y=pd.cut(frame["y"], 4, labels=list("abcd"), ordered=True))
@@ -236,7 +236,7 @@ def test_the_state_draws_supports_and_restricts_the_same(smooth, kind, missing):
         ({"max_features": True}, "max_features of ForestSampler is True; allowed: 'third'"),
     ],
 )
-def test_parameters_are_checked_when_fitting(parameters, message):
+def test_invalid_parameters_raise_when_fitting(parameters, message):
     with pytest.raises(InputError, match=message):
         fit(pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]}), **parameters)
 
@@ -254,7 +254,7 @@ def test_not_fitted(smooth):
 
 
 @pytest.mark.slow
-def test_threads_change_nothing(smooth):
+def test_number_of_threads_does_not_matter(smooth):
     given, target = encode(smooth)
     alone = ForestSampler(n_trees=4).fit(given, target).sample(given, RowStreams.from_seed(0, 400))
 

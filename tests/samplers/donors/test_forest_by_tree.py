@@ -1,4 +1,4 @@
-"""A forest whose trees count the same: Meinshausen's weights by brute force, in draws, restrictions and densities."""
+"""Forests with equal weight per tree: Meinshausen's weights by brute force."""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ def test_conformance(check):
 
 
 def frame_of(kind, n=200):
-    """Return givens of which one says nothing: trees that split on it have large leaves for the other."""
+    """Return givens with one noise column: trees that split on it have large leaves for the other."""
     rng = np.random.default_rng(0)
     x, noise = rng.normal(size=(2, n))
     y = np.round(3.0 * (x > 0) + rng.normal(size=n) * 0.5, 1)
@@ -87,7 +87,7 @@ def test_restricted_draws_choose_among_the_allowed_weights(kind):
     assert fitted.sample_within(given.take(np.arange(3)), RowStreams.from_seed(1, 3), nothing).rejected.all()
 
 
-def test_the_density_of_levels_is_the_mean_over_the_trees():
+def test_level_density_is_the_mean_over_the_trees():
     """With five pseudo-donors from the margin in each tree, by hand."""
     fitted, given, target = fitted_of("categorical")
     margin = np.exp(mcce.MarginalSampler().fit(given, target).log_density(given.take(np.arange(4)), np.arange(4.0)))
@@ -117,7 +117,7 @@ def test_missing_targets_have_the_mean_share_of_the_trees():
         assert np.isnan(drawn).mean() == pytest.approx(np.mean(shares), abs=0.015)
 
 
-def test_one_tree_is_the_same_either_way_and_a_refit_is_new():
+def test_one_tree_gives_equal_results_and_refit_is_fresh():
     given, target = encode(frame_of("numeric"))
     one, pooled = (mcce.ForestSampler(n_trees=1, pooling=how).fit(given, target) for how in ("trees", "donors"))
     values = target.values
@@ -127,6 +127,6 @@ def test_one_tree_is_the_same_either_way_and_a_refit_is_new():
     assert not np.allclose(one.log_density(given, values), before)
 
 
-def test_a_bad_choice_is_refused():
+def test_invalid_choice_raises():
     with pytest.raises(InputError, match="pooling of ForestSampler is 'leaves'; known: 'donors', 'trees'"):
         mcce.ForestSampler(pooling="leaves").fit(*encode(frame_of("numeric")))

@@ -1,4 +1,4 @@
-"""The trees of a forest: bootstrap samples, columns tried at each node, parameters."""
+"""The trees of a forest: bootstrap samples, candidate columns at each node, parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.samplers.donors.forest_problem import LEVEL, encode, fit
 
 
 @pytest.mark.parametrize("kind", ["numeric", "classes"])
-def test_a_bootstrap_tree_is_the_tree_of_the_repeated_rows(smooth, kind):
+def test_bootstrap_tree_equals_the_tree_of_repeated_rows(smooth, kind):
     if kind == "classes":
         smooth = smooth.assign(y=pd.cut(smooth["y"], 4, labels=list("abcd")).cat.as_unordered())
     given, target = encode(smooth)
@@ -33,7 +33,7 @@ def test_a_bootstrap_tree_is_the_tree_of_the_repeated_rows(smooth, kind):
             np.testing.assert_array_equal(np.sort(by_rows.donors[segment]), np.sort(rows[by_hand.donors[segment]]))
 
 
-def test_each_tree_sees_a_bootstrap_sample_of_its_own(smooth):
+def test_each_tree_has_an_individual_bootstrap_sample(smooth):
     sampler, _ = fit(smooth, n_trees=50, max_depth=0)
     counts = np.array([np.bincount(tree.donors, minlength=400) for tree in sampler.trees_])
     assert (counts.sum(axis=1) == 400).all()
@@ -62,8 +62,8 @@ def test_roots_split_on_any_column_if_all_are_noise(max_features, n_tried):
 
 
 @pytest.mark.slow
-def test_the_tried_columns_are_drawn_again_in_each_node(smooth):
-    """With one column a node, two nodes of a tree split on the same column with probability 1/4 each."""
+def test_candidate_columns_are_redrawn_in_each_node(smooth):
+    """With one column per node, two nodes of a tree split on the same column with probability 1/4 each."""
     given, target = encode(smooth)
     pairs = np.zeros((4, 4))
     for t in range(800):
@@ -73,8 +73,8 @@ def test_the_tried_columns_are_drawn_again_in_each_node(smooth):
     assert stats.chisquare(pairs.ravel()).pvalue > LEVEL
 
 
-def test_columns_that_were_not_tried_stay_available_below():
-    """Only x0 matters. With one column a node, the pure nodes come deeper down, but they come."""
+def test_untried_columns_stay_available_below():
+    """Only x0 matters. With one column per node, pure nodes appear at larger depth."""
     rng = np.random.default_rng(3)
     x = rng.normal(size=(500, 3))
     frame = pd.DataFrame({"x0": x[:, 0], "x1": x[:, 1], "x2": x[:, 2], "y": np.where(x[:, 0] > 0, 1.0, 0.0)})
@@ -86,7 +86,7 @@ def test_columns_that_were_not_tried_stay_available_below():
         assert (tree.feature == 0).any()
 
 
-def test_trying_at_least_all_columns_is_bagging(smooth):
+def test_mtry_of_at_least_all_columns_is_bagging(smooth):
     bagged, _ = fit(smooth, n_trees=3, max_features=None)
     for max_features in (4, 9, 1.0):
         same, _ = fit(smooth, n_trees=3, max_features=max_features)
@@ -96,7 +96,7 @@ def test_trying_at_least_all_columns_is_bagging(smooth):
     assert not np.array_equal(bagged.trees_[0].feature, fewer.trees_[0].feature)
 
 
-def test_the_seed_of_the_forest_makes_the_trees(smooth):
+def test_forest_seed_determines_the_trees(smooth):
     one, given = fit(smooth, random_state=1)
     again, _ = fit(smooth, random_state=np.int64(1))
     other, _ = fit(smooth, random_state=2)
@@ -113,7 +113,7 @@ def test_the_seed_of_the_forest_makes_the_trees(smooth):
     ("parameters", "smallest", "n_leaves"),
     [({"min_leaf": 30}, 30, 13), ({"max_depth": 2}, 5, 4), ({"min_split": 400}, 5, 2)],
 )
-def test_the_trees_keep_to_their_parameters(smooth, parameters, smallest, n_leaves):
+def test_trees_respect_their_parameters(smooth, parameters, smallest, n_leaves):
     sampler, _ = fit(smooth, **parameters)
     for tree in sampler.trees_:
         sizes = tree.size[tree.feature < 0]

@@ -74,14 +74,14 @@ def test_an_unobserved_level_cannot_be_drawn():
     assert np.isnan(draw(sampler, given, 5, Within(levels=np.tile([False, True, False], (5, 1))))).all()
 
 
-def test_all_missing_is_drawn_missing():
+def test_always_missing_column_is_drawn_missing():
     given, target = problem([np.nan, np.nan])
     sampler = MarginalSampler().fit(given, target)
     assert np.isnan(draw(sampler, given, 5)).all()
     assert np.isnan(draw(sampler, given, 5, Within(low=np.zeros(5)))).all()
 
 
-def test_supports_what_was_observed():
+def test_observed_values_are_supported():
     given, target = problem([1.0, 2.0, np.nan])
     sampler = MarginalSampler().fit(given, target)
     assert sampler.supports(given, np.array([1.0, 1.5, np.nan])).tolist() == [True, False, True]

@@ -1,4 +1,4 @@
-"""Trees with smoothing: draws around donors have the kernel density of the leaf, on the grid, inside the range."""
+"""Trees with smoothing: draws follow the kernel density of the leaf, on the grid, within the range."""
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ def test_conformance(check):
 
 
 def frame_of(n=300):
-    """Return a target with a point mass, whose spread differs between two leaves a hundredfold."""
+    """Return a target with a point mass whose spread differs a hundredfold between two leaves."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 2, n).astype(float)
     y = np.where(x > 0, 100.0 + 10.0 * rng.normal(size=n), 0.1 * rng.normal(size=n))
@@ -39,7 +39,7 @@ def frame_of(n=300):
 
 
 @pytest.mark.parametrize("make", [mcce.CartSampler, mcce.CtreeSampler, mcce.ForestSampler])
-def test_draws_have_the_kernel_density_of_their_leaf(make):
+def test_draws_follow_the_kernel_density_of_their_leaf(make):
     given, target = encode(frame_of())
     options = {"n_trees": 1, "max_features": None} if make is mcce.ForestSampler else {}
     fitted = make(smoothing="density", max_depth=1, **options).fit(given, target)
@@ -57,7 +57,7 @@ def test_draws_have_the_kernel_density_of_their_leaf(make):
         assert not np.isin(moved, target.values).any()
 
         def below(x, others=others, width=width):
-            """Return the mean over the donors of normal distribution functions cut off at the training range."""
+            """Return the mean over the donors of normal cdfs truncated to the training range."""
             ends = [stats.norm.cdf((end - others) / width) for end in (target.values.min(), target.values.max())]
             each = (stats.norm.cdf((np.asarray(x)[:, None] - others) / width) - ends[0]) / (ends[1] - ends[0])
             return each.mean(axis=1)
@@ -67,8 +67,8 @@ def test_draws_have_the_kernel_density_of_their_leaf(make):
         assert not fitted.supports(row.take(np.arange(1)), others.max() + 9 * np.array([width])).any()
 
 
-def test_a_forest_moves_a_donor_by_the_width_of_its_own_leaf():
-    """Pooled over trees: a donor of a leaf of the narrow group never moves as far as one of the wide group."""
+def test_forest_moves_a_donor_by_the_bandwidth_of_its_leaf():
+    """Pooled over trees: a donor from a narrow leaf never moves as far as one from a wide leaf."""
     given, target = encode(frame_of())
     fitted = mcce.ForestSampler(n_trees=4, max_features=None, smoothing="density").fit(given, target)
     row = given.take(np.full(4000, np.flatnonzero(given.matrix[:, 0] == 0)[0]))
@@ -79,7 +79,7 @@ def test_a_forest_moves_a_donor_by_the_width_of_its_own_leaf():
     assert not np.isin(moved, donors).any()
 
 
-def test_restricted_draws_are_truncated_ones():
+def test_restricted_draws_are_truncated():
     given, target = encode(frame_of())
     fitted = mcce.CartSampler(smoothing="density").fit(given, target)
     n = 4000
@@ -93,7 +93,7 @@ def test_restricted_draws_are_truncated_ones():
     assert np.exp(found.log_mass).mean() == pytest.approx(inside.size / n, abs=0.03)
 
 
-def test_a_chain_puts_the_draws_on_the_grid_and_levels_stay():
+def test_chain_rounds_draws_to_the_grid_and_keeps_levels():
     loans = mcce.datasets.load_loans()
     chain = mcce.ChainModel(sampler=mcce.CartSampler(smoothing="density"), fixed=["age"], random_state=1)
     drawn = chain.fit(loans.X).sample(500)
@@ -104,13 +104,13 @@ def test_a_chain_puts_the_draws_on_the_grid_and_levels_stay():
 
 
 @pytest.mark.parametrize("make", [mcce.CartSampler, mcce.CtreeSampler, mcce.ForestSampler])
-def test_a_bad_smoothing_is_refused(make):
+def test_invalid_smoothing_raises(make):
     with pytest.raises(InputError, match=rf'smoothing of {make.__name__} is True; it must be None or "density"'):
         make(smoothing=True).fit(*encode(frame_of()))
 
 
 @pytest.mark.parametrize("sampler", [*SMOOTHED, mcce.CtreeSampler(smoothing="density")], ids=lambda s: type(s).__name__)
-def test_a_column_that_is_missing_throughout_is_drawn_missing(sampler):
+def test_always_missing_column_is_drawn_missing(sampler):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.normal(size=50), "nothing": np.full(50, np.nan), "b": rng.normal(size=50)})
     drawn = mcce.ChainModel(sampler=sampler, fixed=["a"], random_state=1).fit(X).sample(30)

@@ -1,4 +1,4 @@
-"""`survctree`: party's survival trees (tests/fixtures/ctree/make_survival.R), and draws of a known process."""
+"""`survctree`: survival trees of party (tests/fixtures/ctree/make_survival.R) and a known process."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def process(n=3000, seed=1):
 
 
 @pytest.mark.parametrize("sampler", [SurvCtreeSampler(), SurvCtreeSampler(event="sex", mincriterion=0.5)], ids=repr)
-def test_the_contract(sampler):
+def test_conformance(sampler):
     if sampler.event is None:
         check_sampler(sampler, goodness_of_fit=True)
         return
@@ -49,7 +49,7 @@ def test_the_contract(sampler):
 
 
 @pytest.mark.parametrize("name", PARTY)
-def test_scores_are_partys(name):
+def test_scores_match_party(name):
     given, target, case = recorded(name)
     happened = given.matrix[:, [feature.name for feature in given.features].index("status")] == 1.0
     np.testing.assert_allclose(log_rank_scores(target.values, happened), case["scores"], rtol=1e-12, atol=1e-12)
@@ -64,7 +64,7 @@ def test_weights_of_scores_count_rows():
 
 @pytest.mark.parametrize("controls", CONTROLS)
 @pytest.mark.parametrize("name", PARTY)
-def test_splits_are_partys(name, controls):
+def test_splits_match_party(name, controls):
     given, target, case = recorded(name)
     names = [feature.name for feature in given.features]
     status = names.index("status")
@@ -82,7 +82,7 @@ def test_splits_are_partys(name, controls):
 
 
 @pytest.mark.parametrize("name", PARTY)
-def test_donors_of_events_are_the_events_of_partys_leaf(name):
+def test_donors_of_events_match_the_leaf_of_party(name):
     given, target, case = recorded(name)
     status = [feature.name for feature in given.features].index("status")
     fitted = SurvCtreeSampler(event="status").fit(given, target)
@@ -109,7 +109,7 @@ def test_draws_follow_a_known_process():
         assert stats.kstest(stats.expon.cdf(drawn[chosen] * rate[chosen]), "uniform").pvalue > LEVEL
 
 
-def test_densities_integrate_to_one_and_restricted_draws_are_those_of_rejection():
+def test_densities_integrate_to_one_and_restricted_draws_match_rejection():
     given, target = encode(process(800), "time")
     fitted = SurvCtreeSampler(event="status").fit(given, target)
     grid = np.linspace(-10.0, 60.0, 40_001)
@@ -126,7 +126,7 @@ def test_densities_integrate_to_one_and_restricted_draws_are_those_of_rejection(
     assert np.exp(found.log_mass[0]) == pytest.approx(kept.size / n, abs=0.02)
 
 
-def test_a_chain_draws_the_indicator_first_and_is_stored(tmp_path):
+def test_chain_draws_the_indicator_first_and_round_trips(tmp_path):
     X = process(400)
     sampler = {"status": "ctree", "time": SurvCtreeSampler(event="status"), "*": "marginal"}
     chain = mcce.ChainModel(sampler=sampler, fixed=["arm"], random_state=1).fit(X)
@@ -141,7 +141,7 @@ def test_a_chain_draws_the_indicator_first_and_is_stored(tmp_path):
     np.testing.assert_array_equal(again.log_density(given, target.values), fitted.log_density(given, target.values))
 
 
-def test_one_indicator_is_no_censoring():
+def test_constant_indicator_means_no_censoring():
     X = process(400).assign(status=0)
     given, target = encode(X, "time")
     with_event = SurvCtreeSampler(event="status").fit(given, target)
@@ -151,7 +151,7 @@ def test_one_indicator_is_no_censoring():
     )
 
 
-def test_missing_indicators_have_the_donors_of_the_frequent_one():
+def test_missing_indicators_use_donors_of_the_frequent_indicator():
     X = process(600)
     X["status"] = X["status"].astype(float).mask(np.arange(600) % 10 == 0)
     given, target = encode(X, "time")
@@ -167,7 +167,7 @@ def test_missing_indicators_have_the_donors_of_the_frequent_one():
     assert SurvCtreeSampler(event="status").fit(given, target).tree_.n_leaves > 1
 
 
-def test_refusals_name_the_fix():
+def test_errors_name_the_fix():
     X = process(100)
     given, target = encode(X, "time")
     with pytest.raises(SamplerError, match=r"needs the event indicator 'statuss' .* did you mean 'status'"):

@@ -1,4 +1,4 @@
-"""Weighted donors: the contract; weights, draws, densities and bandwidth by brute force; ties, missing values."""
+"""Weighted donors: conformance; weights, draws, densities and bandwidth by brute force; ties, missing."""
 
 import numpy as np
 import pandas as pd
@@ -67,7 +67,7 @@ def gower(frame, i):
 
 
 def kept_weights(distances, h=H, keep=0.95):
-    """Return weights by sorting them, ties of the last one that is kept included."""
+    """Return weights by sorting, including ties of the last one kept."""
     weights = np.exp(-0.5 * (distances / h) ** 2)
     order = np.argsort(-weights, kind="stable")
     last = np.searchsorted(np.cumsum(weights[order]) / weights.sum(), keep)
@@ -100,7 +100,7 @@ def test_draws_follow_the_weights(frame, distance):
 
 @pytest.mark.slow
 @of_both_distances
-def test_restricted_draws_and_their_mass(frame, distance):
+def test_restricted_draws_and_their_probability(frame, distance):
     fitted, given, target = fit(frame)
     low, high = np.quantile(target.values, [0.3, 0.5])
     within = Within(low=np.full(N, low), high=np.full(N, high), weighted=True)
@@ -113,7 +113,7 @@ def test_restricted_draws_and_their_mass(frame, distance):
 
 
 @of_both_distances
-def test_densities_by_brute_force(frame, distance):
+def test_densities_match_brute_force(frame, distance):
     fitted, given, target = fit(frame)
     values = target.values
     margin = mcce.MarginalSampler().fit(given, target)
@@ -134,7 +134,7 @@ def test_densities_by_brute_force(frame, distance):
         assert density[i] == pytest.approx(np.log((m * share + 5 * prior[i]) / (m + 5)), rel=1e-6)
 
 
-def test_probabilities_of_levels_by_brute_force():
+def test_probabilities_of_levels_match_brute_force():
     frame = numbers()
     frame["y"] = pd.cut(frame["y"], [-9, -0.5, 0.5, 9], labels=["low", "mid", "high"]).cat.as_unordered()
     fitted, given, target = fit(frame)
@@ -148,7 +148,7 @@ def test_probabilities_of_levels_by_brute_force():
             assert fitted.log_density(given.take([i]), np.array([float(level)])) == pytest.approx(np.log(share))
 
 
-def test_a_training_row_left_out_is_as_if_it_had_never_been():
+def test_left_out_training_row_has_no_influence():
     frame = mixed().drop(columns="c")
     fitted, given, target = fit(frame)
     left_out = fitted.log_density(given, target.values, training_rows=np.arange(N))
@@ -162,8 +162,8 @@ def test_a_training_row_left_out_is_as_if_it_had_never_been():
     assert (left_out < fitted.log_density(given, target.values)).mean() > 0.9
 
 
-def test_equal_weights_stay_or_go_together():
-    """Without givens all rows weigh the same: none may be cut off for standing last."""
+def test_equal_weights_are_kept_or_dropped_together():
+    """Without givens all rows have equal weight: none may be cut off because of its position."""
     frame = pd.DataFrame({"y": np.arange(50.0)})
     given, target = encode(frame)
     fitted = mcce.EmpiricalSampler(bandwidth=H, keep=0.5).fit(given, target)
@@ -171,7 +171,7 @@ def test_equal_weights_stay_or_go_together():
     assert np.unique(drawn).size == 50
 
 
-def test_far_away_rows_draw_from_the_nearest():
+def test_distant_rows_draw_from_the_nearest():
     fitted, given, _ = fit(numbers())
     far = Table(given.features, np.array([[1e6, 1e6], [-1e6, -1e6]]))
     high, low = fitted.sample(far, RowStreams.from_seed(1, 2))
@@ -198,7 +198,7 @@ def test_missing_targets_are_drawn_by_weight():
 
 
 @pytest.mark.slow
-def test_the_bandwidth_minimises_the_criterion():
+def test_bandwidth_minimises_the_criterion():
     frame = numbers(n=150)
     given, target = encode(frame)
     fitted = mcce.EmpiricalSampler().fit(given, target)
@@ -219,8 +219,8 @@ def test_the_bandwidth_minimises_the_criterion():
 
 
 @pytest.mark.slow
-def test_the_bandwidth_knows_what_the_givens_say():
-    """Of noise it is the widest; where the spread alone depends on the given, it is not."""
+def test_bandwidth_depends_on_the_givens():
+    """For noise the bandwidth is the widest; if only the spread depends on the given, it is not."""
     rng = np.random.default_rng(2)
     x, e = rng.normal(size=(2, 800))
     noise, spread = (
@@ -241,6 +241,6 @@ def test_the_bandwidth_knows_what_the_givens_say():
         ({"random_state": "x"}, "random_state is 'x'"),
     ],
 )
-def test_bad_parameters(options, message):
+def test_invalid_parameters_raise(options, message):
     with pytest.raises(InputError, match=message):
         mcce.EmpiricalSampler(**options).fit(*encode(numbers()))

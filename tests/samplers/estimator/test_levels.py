@@ -1,4 +1,4 @@
-"""Levels drawn with the probabilities that a classifier predicts."""
+"""Levels drawn with the predicted probabilities of a classifier."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_levels_are_drawn_with_the_predicted_probabilities(grades, ordered):
 
 
 @pytest.mark.parametrize("estimator", [DecisionTreeClassifier(), RandomForestClassifier(15)], ids=["tree", "forest"])
-def test_levels_of_fresh_rows_are_not_impossible(estimator):
-    """A tree that has grown to the end is sure of one level: of fresh rows it was wrong, and said -inf, of half."""
+def test_levels_of_new_rows_are_not_impossible(estimator):
+    """A fully grown tree predicts one level with certainty: for half of the new rows it was wrong, with -inf."""
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"x": rng.normal(size=600), "y": pd.Categorical(rng.choice(["a", "b", "c"], 600))})
     sampler, given = fit(frame.iloc[:300], estimator)
@@ -60,7 +60,7 @@ def of_new_rows(sampler, frame):
     return sampler.log_density(table.first(2), table.matrix[:, 2])
 
 
-def test_a_sure_tree_is_smoothed_by_held_out_rows():
+def test_overconfident_tree_is_smoothed_by_held_out_rows():
     new = logistic_rows(1000, 2)
     sampler, _ = fit(logistic_rows(2000, 1), DecisionTreeClassifier(random_state=0))
     found = of_new_rows(sampler, new)
@@ -79,7 +79,7 @@ def test_calibrated_probabilities_hardly_change():
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.3, 1.0])
-def test_the_weight_of_the_margin_has_the_greatest_likelihood(truth):
+def test_weight_of_the_margin_maximises_the_likelihood(truth):
     rng = np.random.default_rng(3)
     predicted, margin, counts = rng.random(400) ** 3, rng.uniform(0.1, 0.9, 400), rng.integers(1, 4, 400).astype(float)
     if truth != 0.3:  # one of the two is never better
@@ -89,15 +89,15 @@ def test_the_weight_of_the_margin_has_the_greatest_likelihood(truth):
     assert best_weight(predicted, margin, counts, 0.01) == pytest.approx(grid[likelihood.argmax()], abs=0.001)
 
 
-def test_a_classifier_that_needs_all_rows_is_fitted_all_the_same():
-    """Without a fold, fewer rows of the rare level are left than the inner folds of the calibration need."""
+def test_classifier_that_needs_all_rows_is_fitted():
+    """A fold leaves fewer rows of the rare level than the inner folds of the calibration need."""
     frame = pd.DataFrame({"x": np.arange(50.0), "y": pd.Categorical(["a"] * 45 + ["b"] * 5)})
     sampler, given = fit(frame, CalibratedClassifierCV(GaussianNB(), cv=5))
     density = np.array([sampler.log_density(given, np.full(50, float(level))) for level in range(2)])
     np.testing.assert_allclose(np.exp(density).sum(axis=0), 1.0, rtol=1e-12)
 
 
-def test_relabelled_givens_change_nothing(grades):
+def test_relabelled_givens_have_no_effect(grades):
     """Unordered levels enter as 0/1 columns, so their codes do not matter."""
     renamed = grades.assign(job=grades["job"].map({"clerk": "z", "cook": "y", "pilot": "x"}))
     one, given = fit(grades, LogisticRegression(max_iter=3000))
@@ -108,7 +108,7 @@ def test_relabelled_givens_change_nothing(grades):
     )
 
 
-def test_a_level_that_was_never_seen_has_no_probability(grades):
+def test_unseen_level_has_zero_probability(grades):
     y = grades["y"].cat.rename_categories({"b": "q"}).cat.set_categories(["a", "never", "q", "c", "nor this"])
     sampler, given = fit(grades.assign(y=y), LogisticRegression(max_iter=3000))
     drawn = np.concatenate([draw(sampler, given, row, 300) for row in range(3)])
@@ -121,8 +121,8 @@ def test_a_level_that_was_never_seen_has_no_probability(grades):
     assert np.exp(density).sum() == pytest.approx(1.0, abs=1e-12)
 
 
-def test_a_single_level_needs_no_classifier():
-    """LogisticRegression itself refuses one class."""
+def test_single_level_needs_no_classifier():
+    """LogisticRegression raises for one class."""
     y = pd.Categorical(["b"] * 20, ["a", "b"])
     sampler, given = fit(pd.DataFrame({"x": np.arange(20.0), "y": y}), LogisticRegression())
     assert (draw(sampler, given, 0, 10) == 1.0).all()

@@ -1,4 +1,4 @@
-"""Predictions that a fit has not seen: draws as wide as the errors on new rows, the same every time."""
+"""Held-out predictions: draws have the spread of errors on new rows and are reproducible."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ESTIMATORS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", nightly_but(ESTIMATORS, "forest", "tree"))
-def test_residuals_are_as_wide_as_the_noise(name):
+def test_residuals_have_the_spread_of_the_noise(name):
     """Truth: a sd of 2. Fits in-sample drew 0.9 (forest) and 0.0 (tree), errors on new rows 2.4 and 2.9.
 
     Around the true mean the variance is that of the noise plus that of the predictions, which comes once, not twice: of
@@ -83,7 +83,7 @@ def test_residuals_of_a_skewed_number_stay_in_its_range(name):
 
 
 @pytest.mark.parametrize("name", nightly_but(ESTIMATORS, "tree", "neighbours"))
-def test_pmm_is_as_wide_as_the_noise(name):
+def test_pmm_has_the_spread_of_the_noise(name):
     frame = noisy_line()
     sampler, given = fit(frame, ESTIMATORS[name], method="pmm")
     errors = sampler.sample(given, RowStreams.from_seed(0, 1500)) - 3 * frame["x"]
@@ -93,8 +93,8 @@ def test_pmm_is_as_wide_as_the_noise(name):
 
 
 @pytest.mark.slow
-def test_a_spread_that_changes_is_followed():
-    """sd = x: the scale of residuals goes with the prediction; donors are near in prediction, so in spread."""
+def test_changing_spread_is_followed():
+    """sd = x: the scale of residuals follows the prediction; donors have close predictions and so a close spread."""
     rng = np.random.default_rng(9)
     x = rng.uniform(1, 5, 3000)
     frame = pd.DataFrame({"x": x, "y": 10 * x + x * rng.normal(size=3000)})
@@ -108,7 +108,7 @@ def test_a_spread_that_changes_is_followed():
 
 @pytest.mark.parametrize("method", ["residuals", "pmm", "quantiles"])
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_few_rows_are_enough(method, n):
+def test_few_rows_suffice(method, n):
     estimator = KnownQuantiles() if method == "quantiles" else LinearRegression()
     frame = pd.DataFrame({"x": np.arange(n) * 1.0, "y": np.array([4.0, 5.0, 7.0])[:n]})
     sampler, given = fit(frame, estimator, method=method)
@@ -119,7 +119,7 @@ def test_few_rows_are_enough(method, n):
         assert set(drawn) == set(frame["y"])
 
 
-def test_an_estimator_that_needs_more_rows_than_a_fold_leaves_is_refused():
+def test_estimator_needing_more_rows_than_a_fold_raises():
     frame = pd.DataFrame({"x": np.arange(5.0), "y": np.arange(5.0)})
     message = r"KNeighborsRegressor\(\) could not be fitted on 4 of the 5 rows to predict the others: .*Give more rows"
     with pytest.raises(SamplerError, match=message):
@@ -135,7 +135,7 @@ def test_an_estimator_that_needs_more_rows_than_a_fold_leaves_is_refused():
     ],
     ids=["forest", "pipeline"],
 )
-def test_a_forest_without_a_seed_is_the_same_every_time(estimator, method):
+def test_forest_without_a_seed_is_deterministic(estimator, method):
     frame = noisy_line(100)
     (one, given), (two, _) = fit(frame, estimator, method=method), fit(frame, estimator, method=method)
     np.testing.assert_array_equal(draw(one, given, 0, 50), draw(two, given, 0, 50))
@@ -144,12 +144,12 @@ def test_a_forest_without_a_seed_is_the_same_every_time(estimator, method):
     assert RandomForestRegressor().random_state is None
 
 
-def test_a_classifier_without_a_seed_is_the_same_every_time(grades):
+def test_classifier_without_a_seed_is_deterministic(grades):
     (one, given), (two, _) = (fit(grades, RandomForestClassifier(n_estimators=3)) for _ in range(2))
     np.testing.assert_array_equal(one.log_density(given, np.zeros(900)), two.log_density(given, np.zeros(900)))
 
 
-def test_a_seed_that_is_set_stays():
+def test_given_seed_is_kept():
     frame = noisy_line(60)
     nested = make_pipeline(StandardScaler(), RandomForestRegressor(n_estimators=2, random_state=5))
     sampler, _ = fit(frame, nested)
@@ -157,8 +157,8 @@ def test_a_seed_that_is_set_stays():
     assert isinstance(fit(frame, RandomForestRegressor(n_estimators=2))[0].estimators_[0].random_state, int)
 
 
-def test_a_far_row_has_the_donors_of_that_end(line):
-    """A prediction of 2e18 is equally far from all donors in floating point; the nearest are still the last ones."""
+def test_distant_row_has_the_donors_of_that_end(line):
+    """A prediction of 2e18 is equally far from all donors in floating point; the nearest are still the last."""
     sampler, given = fit(line, Known((2.0, 3.0)), method="pmm", n_donors=5)
     predicted = (2 * line["x"] + 3 * (line["job"] == "cook")).to_numpy()
     for x, last in ((1e18, np.argsort(predicted)[-5:]), (-1e18, np.argsort(predicted)[:5])):

@@ -1,4 +1,4 @@
-"""Numbers drawn around what a regressor predicts: residuals, matching, quantiles, against known processes."""
+"""Numbers drawn around the predictions of a regressor, compared with known processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_residuals_recover_a_linear_model(line):
     assert stats.kstest(one, stats.expon(0, 1).cdf).pvalue > LEVEL
 
 
-def test_each_residual_is_drawn_as_often():
+def test_residuals_are_drawn_equally_often():
     """Five rows have a fold each: the residuals are those of leaving one out, e / (1 - leverage) in a regression."""
     x, y = np.arange(5.0), np.array([0.0, 23.0, 41.0, 67.0, 82.0])  # so steep that no draw in the middle is outside
     sampler, given = fit(pd.DataFrame({"x": x, "y": y}), LinearRegression())
@@ -75,7 +75,7 @@ def test_pmm_breaks_ties_at_random():
         assert stats.chisquare(counts).pvalue > LEVEL
 
 
-def test_pmm_shares_the_last_place_among_the_tied():
+def test_pmm_shares_the_last_place_among_ties():
     """Donors at predictions 0, 1, 1, 1 and a row at 0: the first has half of two places, the others share the rest."""
     frame = pd.DataFrame({"x": [0.0, 1.0, 1.0, 1.0], "y": [0.0, 0.9, 1.0, 1.1]})
     sampler, given = fit(frame, Known((1.0,)), method="pmm", n_donors=2)
@@ -137,7 +137,7 @@ def test_restricted_quantile_draws_are_exact(atom, low, high):
     assert (mass > 0).sum() == 1 or stats.chisquare(counts[mass > 0], n * mass[mass > 0] / mass.sum()).pvalue > LEVEL
 
 
-def test_the_quantile_function_is_straight_between_its_knots():
+def test_quantile_function_is_linear_between_its_knots():
     """Nine levels of the same table: 0.8, 1.6, 2 (five times), 2.4, 3.2; beyond, exceedances in spreads of 2.4.
 
     The training values 0 and 3.9 lie 0.8 and 0.7 beyond the outer predictions; each is the only one of its tail.
@@ -159,7 +159,7 @@ def test_the_quantile_function_is_straight_between_its_knots():
         assert stats.ks_2samp(restricted, allowed).pvalue > LEVEL
 
 
-def test_quantile_draws_where_there_is_no_mass_are_missing(atom):
+def test_quantile_draws_outside_the_support_are_missing(atom):
     sampler, given = atom
     low, high = np.array([5.0, -9.0, 3.0, 1.5]), np.array([9.0, -1.0, 2.0, 1.6])
     assert np.isnan(draw(sampler, given, 0, 4, Within(low=low, high=high))).all()
@@ -167,8 +167,8 @@ def test_quantile_draws_where_there_is_no_mass_are_missing(atom):
     assert sampler.supports(rows, np.array([-0.1, 0.0, 4.0, 4.1])).tolist() == [False, True, True, False]
 
 
-def test_a_value_at_an_outer_quantile_keeps_its_weight():
-    """Of 40 values 36 are 2, and so are all quantiles; 0 and 4 are drawn as often as they occur, not in half of all."""
+def test_value_at_an_outer_quantile_keeps_its_weight():
+    """Of 40 values 36 are 2, and so are all quantiles; 0 and 4 are drawn as often as they occur."""
     frame = pd.DataFrame({"x": np.zeros(40), "y": np.r_[np.full(2, 0.0), np.full(36, 2.0), np.full(2, 4.0)]})
     sampler, given = fit(frame, KnownQuantiles(), method="quantiles", n_quantiles=3)
     counts = [(draw(sampler, given, 0, 4000) == value).sum() for value in (0.0, 2.0, 4.0)]
@@ -208,8 +208,8 @@ def test_quantiles_have_the_right_tails(process):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.35, *nightly(0.1)])
-def test_quantiles_keep_zeros_that_many_rows_share(share):
-    """Predictions near a point mass are seldom exactly there: 6 to 10 points of the zeros became small numbers."""
+def test_quantiles_keep_frequent_zeros(share):
+    """Predictions near a point mass are seldom exactly there: 6 to 10 per cent of the zeros became small numbers."""
     rng = np.random.default_rng(7)
     x = rng.uniform(0, 2, 1000)
     y = np.where(rng.random(1000) < share * x, 0.0, np.exp(x + 0.5 * rng.normal(size=1000)))
@@ -261,7 +261,7 @@ def test_restricted_numbers_are_exact(line, method):
 
 
 @pytest.mark.parametrize("method", ["residuals", *nightly("pmm")])
-def test_a_value_that_was_drawn_can_be_drawn_again(line, method):
+def test_drawn_value_can_be_drawn_again(line, method):
     """The narrowest restriction: prediction + residual must not be lost to rounding."""
     sampler, given = fit(line, LinearRegression(), method=method)
     drawn = sampler.sample(given, RowStreams.from_seed(0, 3000))
@@ -270,7 +270,7 @@ def test_a_value_that_was_drawn_can_be_drawn_again(line, method):
     assert sampler.supports(given, drawn).all()
 
 
-def test_residuals_support_the_range_that_they_reach():
+def test_residuals_support_their_range():
     frame = pd.DataFrame({"x": [0.0, 0.0, 1.0, 1.0, -1.0], "y": [-1.0, 1.0, 8.0, 12.0, -10.0]})
     sampler, given = fit(frame, Known((10.0,)))
     rows = given.take(np.array([0, 0, 0, 0, 2, 2, 2]))

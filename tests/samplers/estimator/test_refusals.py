@@ -1,4 +1,4 @@
-"""The sampler around an estimator: the contract, use in a chain, and what is refused."""
+"""The estimator sampler: conformance, use in a chain, and errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.samplers.estimator.problem import BOOSTING, draw, fit
 
 
 class Levels(EstimatorSampler):
-    """For check_sampler, which fits a target of each kind that a sampler handles."""
+    """For check_sampler, which fits a target of each supported kind."""
 
     handles = frozenset({"categorical", "ordered"})
 
@@ -56,7 +56,7 @@ class Numbers(EstimatorSampler):
     ],
     ids=["logistic", "tree", "residuals", "pmm", "pmm-tree", "forest without a seed", "quantiles"],
 )
-def test_the_contract_is_kept(sampler):
+def test_conformance(sampler):
     check_sampler(sampler, goodness_of_fit=True)
 
 
@@ -77,7 +77,7 @@ def test_the_contract_is_kept(sampler):
         (["a", "b"] * 10, RidgeClassifier(), "cannot model 'y': the classifier has no predict_proba"),
     ],
 )
-def test_an_estimator_of_the_wrong_type_is_refused(y, estimator, message):
+def test_estimator_of_the_wrong_type_raises(y, estimator, message):
     with pytest.raises(SamplerError, match=message):
         fit(pd.DataFrame({"x": np.arange(20.0), "y": y}), estimator)
 
@@ -92,7 +92,7 @@ def test_an_estimator_of_the_wrong_type_is_refused(y, estimator, message):
         (DummyRegressor(), r"ignores its quantile, because strategy is 'mean'; .* needs strategy=\"quantile\""),
     ],
 )
-def test_a_quantile_without_effect_is_refused(estimator, message):
+def test_quantile_without_effect_raises(estimator, message):
     frame = pd.DataFrame({"x": np.arange(20.0), "y": np.arange(20.0)})
     with pytest.raises(SamplerError, match=message):
         fit(frame, estimator, method="quantiles")
@@ -100,7 +100,7 @@ def test_a_quantile_without_effect_is_refused(estimator, message):
 
 
 @pytest.mark.parametrize("estimator", [LinearRegression(), GradientBoostingRegressor(loss="huber")])
-def test_quantiles_need_a_quantile_to_set(estimator):
+def test_quantiles_require_a_quantile_parameter(estimator):
     with pytest.raises(SamplerError, match=r"has no quantile to set; method 'quantiles' needs a regressor with"):
         fit(pd.DataFrame({"x": np.arange(20.0), "y": np.arange(20.0)}), estimator, method="quantiles")
 
@@ -113,18 +113,18 @@ def test_quantiles_need_a_quantile_to_set(estimator):
         ({"n_quantiles": 2.0}, r"n_quantiles of EstimatorSampler is 2.0; it must be a whole number of at least 1"),
     ],
 )
-def test_parameters_are_checked_when_fitting(parameters, message):
+def test_invalid_parameters_raise_when_fitting(parameters, message):
     with pytest.raises(InputError, match=message):
         fit(pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]}), LinearRegression(), **parameters)
 
 
 @pytest.mark.parametrize("estimator", ["logreg", LinearRegression, None])
-def test_what_is_no_estimator_is_refused(estimator):
+def test_non_estimator_raises(estimator):
     with pytest.raises(InputError, match=r"estimator of EstimatorSampler is .*; give a scikit-learn classifier or"):
         fit(pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]}), estimator)
 
 
-def test_the_chain_refuses_missing_values(line):
+def test_chain_rejects_missing_values(line):
     samplers = {"y": EstimatorSampler(LinearRegression()), "*": "cart"}
     message = r"EstimatorSampler\(estimator=LinearRegression\(\)\) for 'y' does not handle missing values, and 'x' has"
     with pytest.raises(SamplerError, match=message):
@@ -134,7 +134,7 @@ def test_the_chain_refuses_missing_values(line):
         chain.sample(given=pd.DataFrame({"x": [np.nan]}))
 
 
-def test_a_regressor_has_no_density_and_no_state(line):
+def test_regressor_has_no_density_and_no_state(line):
     sampler, given = fit(line, LinearRegression())
     with pytest.raises(SamplerError, match=r"EstimatorSampler\(estimator=LinearRegression\(\)\) has no density"):
         sampler.log_density(given, np.zeros(3000))
@@ -156,7 +156,7 @@ def test_not_fitted(line):
 # ---- in use
 
 
-def test_the_estimator_is_cloned(line):
+def test_estimator_is_cloned(line):
     for estimator, method in ((LinearRegression(), "pmm"), (QuantileRegressor(quantile=0.3), "quantiles")):
         before = repr(estimator), dict(vars(estimator))
         sampler, _ = fit(line.iloc[:50], estimator, method=method, n_quantiles=2)
@@ -165,8 +165,8 @@ def test_the_estimator_is_cloned(line):
         assert all(fitted is not estimator for fitted in sampler.estimators_)
 
 
-def test_a_chain_of_estimators_with_a_decision(line):
-    """The decision is one more given: y > 15 is drawn where it is wanted."""
+def test_chain_of_estimators_with_a_decision(line):
+    """The decision is an additional given: y > 15 is drawn for accepted rows."""
     samplers = {"job": EstimatorSampler(LogisticRegression()), "y": EstimatorSampler(LinearRegression(), method="pmm")}
     decision = (line["y"] > 15).to_numpy()
     chain = ChainModel(sampler=samplers, fixed=["x"], random_state=1).fit(line, decision)

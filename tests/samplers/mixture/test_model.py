@@ -1,4 +1,4 @@
-"""The mixture: weights, means and densities against scipy; what EM finds; draws and restrictions."""
+"""The mixture: weights, means and densities compared with scipy; EM; draws and restrictions."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from tests.marks import nightly, nightly_rows
 
 
 def frame_of(n=600, seed=0):
-    """Return two groups that differ in everything, with a point mass, missing values and levels."""
+    """Return two groups that differ in every column, with a point mass, missing values and levels."""
     rng = np.random.default_rng(seed)
     group = rng.random(n) < 0.4
     x = rng.normal(np.where(group, 4.0, 0.0), 1.0)
@@ -45,7 +45,7 @@ def fitted():
 
 
 def by_scipy(mixture, seen, i):
-    """Return log w_k + log density of what is seen of row i, by component."""
+    """Return log w_k + log density of the observed part of row i, by component."""
     known = np.flatnonzero(~np.isnan(seen.scores[i]))
     found = np.log(mixture.weights)
     for k in range(mixture.n_components):
@@ -59,7 +59,7 @@ def by_scipy(mixture, seen, i):
 
 
 @pytest.mark.slow
-def test_log_joint_is_that_of_scipy_whatever_is_known(fitted):
+def test_log_joint_matches_scipy_for_any_known_columns(fitted):
     mixture, table, _ = fitted
     for known in ([0, 1, 2, 3], [0, 2], [1], [3, 0], []):
         seen = mixture.see(table.matrix[:40], known)
@@ -68,8 +68,8 @@ def test_log_joint_is_that_of_scipy_whatever_is_known(fitted):
             np.testing.assert_allclose(joint[i], by_scipy(mixture, seen, i), rtol=1e-9)
 
 
-def test_a_score_given_others_is_the_ratio_of_joint_densities(fitted):
-    """Of x, which has scores only: p(z | rest) = sum_k joint with z / sum_k joint without it."""
+def test_conditional_score_is_the_ratio_of_joint_densities(fitted):
+    """For x, which has scores only: p(z | rest) = sum_k joint with z / sum_k joint without it."""
     mixture, table, _ = fitted
     rows = table.matrix[:30]
     given = mixture.conditional(rows, [1, 2, 3], 0)
@@ -83,7 +83,7 @@ def test_a_score_given_others_is_the_ratio_of_joint_densities(fitted):
         np.testing.assert_allclose(np.log(density), with_it - without, rtol=1e-9)
 
 
-def test_the_marginal_of_some_columns_is_the_mixture_without_the_others(fitted):
+def test_marginal_of_some_columns_is_the_mixture_without_the_others(fitted):
     mixture, table, _ = fitted
     part = mixture.take([3, 0])
     whole = mixture.conditional(table.matrix[:50], [3], 0)
@@ -93,7 +93,7 @@ def test_the_marginal_of_some_columns_is_the_mixture_without_the_others(fitted):
 
 
 @pytest.mark.parametrize("target", [1, 3, *nightly(0, 2)])
-def test_densities_add_up_to_one(fitted, target):
+def test_densities_sum_to_one(fitted, target):
     """Over all levels, numbers with point mass, a fine grid of the others, and a missing value."""
     mixture, table, _ = fitted
     others = [j for j in range(4) if j != target]
@@ -128,8 +128,8 @@ def test_em_finds_the_groups(fitted):
     assert mixture.weights[of_group == 1].sum() == pytest.approx(0.4, abs=0.05)
 
 
-def test_correlations_are_found_through_missing_values():
-    """Half of x is missing, more often where y is low: EM takes what is known of y into account."""
+def test_correlations_are_found_with_missing_values():
+    """Half of x is missing, more often where y is low: EM uses the observed y."""
     rng = np.random.default_rng(2)
     x, y = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 4000).T
     gone = rng.random(4000) < 1.0 / (1.0 + np.exp(3.0 * y))
@@ -140,7 +140,7 @@ def test_correlations_are_found_through_missing_values():
 
 
 @pytest.mark.parametrize(("groups", "least", "most"), [(1, 1, 2), *nightly_rows((3, 4, 8))])
-def test_as_many_components_as_new_rows_confirm(groups, least, most):
+def test_number_of_components_is_chosen_on_new_rows(groups, least, most):
     rng = np.random.default_rng(3)
     centre = np.array([[0, 0], [6, 0], [0, 6]])[rng.integers(0, groups, 900)]
     x = centre + rng.normal(size=(900, 2))
@@ -151,7 +151,7 @@ def test_as_many_components_as_new_rows_confirm(groups, least, most):
 
 
 def test_several_columns_are_drawn_together(fitted):
-    """Draws of x, y and z given the job are like the rows that have it, and what is known stays."""
+    """Draws of x, y and z given the job are distributed like the rows with it, and given values are kept."""
     mixture, table, _ = fitted
     rows = np.repeat(table.matrix[table.matrix[:, 1] == 0], 20, axis=0)
     drawn = mixture.draw(rows, [1], [0, 2, 3], RowStreams.from_seed(1, len(rows)))
@@ -169,7 +169,7 @@ def test_several_columns_are_drawn_together(fitted):
 
 
 @pytest.mark.parametrize("target", ["job", "z", *nightly("x", "y")])
-def test_restricted_draws_are_truncated_ones(target):
+def test_restricted_draws_are_truncated(target):
     frame, _ = frame_of()
     frame = frame[[*(c for c in frame if c != target), target]]
     given, column = encode(frame)
@@ -198,8 +198,8 @@ def test_restricted_draws_are_truncated_ones(target):
     assert nothing.rejected.all()
 
 
-def test_restricted_draws_come_from_the_components_that_lie_inside(fitted):
-    """Of x alone, at 0 and 4: above 3 is hardly anything of the first, which has more rows."""
+def test_restricted_draws_come_from_feasible_components(fitted):
+    """For x alone, at 0 and 4: above 3 there is hardly any mass of the first component, which has more rows."""
     mixture, _, _ = fitted
     n = 6000
     x = mixture.conditional(np.empty((n, 4)), [], 0)
@@ -221,7 +221,7 @@ def test_missing_values_are_drawn_by_their_probability(fitted):
 
 
 @pytest.mark.slow
-def test_draws_have_the_probabilities_that_the_density_says():
+def test_draws_follow_the_density():
     frame, _ = frame_of()
     given, column = encode(frame[["x", "job", "z", "y"]])
     fitted = mcce.MixtureSampler(max_components=4).fit(given, column)
@@ -238,7 +238,7 @@ def test_draws_have_the_probabilities_that_the_density_says():
 
 
 @pytest.mark.slow
-def test_what_was_never_seen_says_nothing():
+def test_unseen_values_are_uninformative():
     """A missing number, or a level without rows, where the training rows have none."""
     frame, _ = frame_of()
     frame = frame[["x", "job", "y"]].assign(job=pd.Categorical(frame["job"], ["a", "b", "c", "never"]))

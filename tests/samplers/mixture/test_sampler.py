@@ -1,4 +1,4 @@
-"""The mixture as a sampler: the contract, its place in a chain, odd targets, refusals."""
+"""The mixture as a sampler: conformance, use in a chain, degenerate targets, errors."""
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ def test_conformance(check):
 
 
 @pytest.mark.slow
-def test_a_chain_has_one_mixture_of_all_its_columns():
+def test_chain_has_one_mixture_of_all_its_columns():
     frame, _ = frame_of()
     chain = mcce.ChainModel(sampler="mixture", fixed=["x"], random_state=1).fit(frame)
     weights = [sampler.mixture_.weights.tolist() for sampler in chain.samplers_.values()]
@@ -57,7 +57,7 @@ def test_small_and_constant_targets(values):
     assert fitted.supports(given, drawn).all()
 
 
-def test_bad_parameters_and_no_rows():
+def test_invalid_parameters_and_no_rows_raise():
     given, target = encode(frame_of(30)[0])
     with pytest.raises(InputError, match="max_components of MixtureSampler is 0"):
         mcce.MixtureSampler(max_components=0).fit(given, target)

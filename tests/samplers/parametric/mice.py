@@ -1,4 +1,4 @@
-"""Output of mice and MASS, recorded by tests/fixtures/mice/make_methods.R."""
+"""Output of mice and MASS recorded by tests/fixtures/mice/make_methods.R."""
 
 import json
 from pathlib import Path

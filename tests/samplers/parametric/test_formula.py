@@ -1,4 +1,4 @@
-"""Formulas: against formulaic's own matrices, on a known process, and as an attacker writes them."""
+"""Formulas compared with formulaic's matrices and a known process, and malicious formulas."""
 
 import numpy as np
 import pandas as pd
@@ -52,7 +52,7 @@ READABLE = [
 
 
 @pytest.mark.parametrize("formula", READABLE)
-def test_columns_are_those_of_formulaic(formula):
+def test_columns_match_formulaic(formula):
     """As formulaic computes them: learned on the training rows, applied to new ones inside their range."""
     from formulaic import model_matrix
 
@@ -86,7 +86,7 @@ def test_rows_do_not_depend_on_each_other():
         )
 
 
-def test_a_formula_finds_the_known_process():
+def test_formula_recovers_the_known_process():
     sampler = mcce.NormSampler(formula="y ~ age * sex + log(savings)").fit(GIVEN, TARGET)
     named = dict(zip(["1", *sampler.design_.columns], sampler.coef_))
     assert named["age"] == pytest.approx(-1.0, abs=0.02)
@@ -98,7 +98,7 @@ def test_a_formula_finds_the_known_process():
 
 
 @pytest.mark.parametrize("cls", [mcce.NormSampler, mcce.NormRankSampler, mcce.PmmSampler, mcce.ParametricSampler])
-def test_every_sampler_of_numbers_takes_one(cls):
+def test_every_sampler_of_numbers_accepts_a_formula(cls):
     fitted = cls(formula="~ age * sex + log(savings)").fit(GIVEN, TARGET)
     drawn = fitted.sample(GIVEN, RowStreams.from_seed(1, N))
     plain = cls().fit(GIVEN, TARGET).sample(GIVEN, RowStreams.from_seed(1, N))
@@ -107,8 +107,8 @@ def test_every_sampler_of_numbers_takes_one(cls):
 
 
 @pytest.mark.parametrize("name", ["logreg", "polyreg", "polr", "parametric"])
-def test_every_sampler_of_levels_takes_one(name):
-    """Whether the levels of a product are high depends on the product alone: main effects say nothing."""
+def test_every_sampler_of_levels_accepts_a_formula(name):
+    """The levels of a product depend on the product alone: main effects are uninformative."""
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(rng.normal(size=(600, 2)), columns=["a", "b"])
     codes = np.digitize(2 * frame["a"] * frame["b"] + rng.logistic(size=600), [0] if name == "logreg" else [-1, 1])
@@ -168,7 +168,7 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_what_is_not_on_the_list_is_refused_before_anything_is_computed(attack, tmp_path):
+def test_functions_off_the_list_raise_before_evaluation(attack, tmp_path):
     path = tmp_path / "written"
     with pytest.raises(InputError, match="formula"):
         FormulaDesign.read(attack.format(path=path), GIVEN, TARGET.feature)
@@ -176,14 +176,14 @@ def test_what_is_not_on_the_list_is_refused_before_anything_is_computed(attack, 
 
 
 @pytest.mark.parametrize("attack", ["__import__('os')", "I(lambda: 1)", "log(open('x'))", "(age + sex) ** 30"])
-def test_a_formula_of_a_file_is_checked_when_it_is_read(attack):
+def test_stored_formula_is_checked_when_read(attack):
     state = to_state(FormulaDesign.read("~ age + sex", GIVEN, TARGET.feature))
     assert from_state(dict(state)).n_columns == 2
     with pytest.raises(InputError, match=r"parametric.FormulaDesign: formula"):
         from_state({**state, "formula": attack})
 
 
-def test_a_design_of_a_file_belongs_to_its_columns():
+def test_stored_design_must_match_its_columns():
     design = FormulaDesign.read("~ bs(age, 5) + sex", GIVEN, TARGET.feature)
     design.check_columns(GIVEN.features)
     state = to_state(design)
@@ -212,7 +212,7 @@ def test_a_design_of_a_file_belongs_to_its_columns():
         ("bs(age, 2)", r"bs\(age, 2\) cannot be computed"),
     ],
 )
-def test_what_is_wrong_with_a_formula_is_said(formula, message):
+def test_invalid_formulas_raise(formula, message):
     with pytest.raises(InputError, match=message):
         mcce.NormSampler(formula=formula).fit(GIVEN, TARGET)
 
@@ -224,7 +224,7 @@ def test_other_samplers_keep_their_intercept():
         mcce.NormSampler(formula=3).fit(GIVEN, TARGET)
 
 
-def test_a_dot_is_all_givens_in_any_order():
+def test_dot_means_all_givens_in_any_order():
     design = FormulaDesign.read("log(savings) + .", GIVEN, TARGET.feature)
     assert design.columns[:2] == ("log(savings)", "age")
     assert design.n_columns == 8
@@ -232,8 +232,8 @@ def test_a_dot_is_all_givens_in_any_order():
     np.testing.assert_array_equal(again.matrix(GIVEN), design.matrix(GIVEN))
 
 
-def test_the_decision_is_always_a_predictor():
-    """As beside `predictors`: here it moves the target, and the formula need not name it."""
+def test_decision_is_always_a_predictor():
+    """As with `predictors`: the decision affects the target, and the formula need not name it."""
     frame = make_frame(800)
     accepted = np.random.default_rng(2).random(800) < 0.5
     frame["y"] = frame["age"] + 50.0 * accepted
@@ -248,7 +248,7 @@ def test_the_decision_is_always_a_predictor():
         assert yes - no == pytest.approx(50.0, abs=1.0)
 
 
-def test_missing_values_count_as_the_mean_with_an_indicator():
+def test_missing_values_are_the_mean_with_an_indicator():
     frame = make_frame()
     frame["age"] = frame["age"].mask(np.arange(N) % 5 == 0)
     frame["job"] = frame["job"].mask(np.arange(N) % 7 == 0)
@@ -261,7 +261,7 @@ def test_missing_values_count_as_the_mean_with_an_indicator():
     np.testing.assert_array_equal(matrix[:, -1], frame["age"].isna())
 
 
-def test_a_chain_with_formulas_is_stored(tmp_path):
+def test_chain_with_formulas_round_trips(tmp_path):
     frame = make_frame().drop(columns="monthly rent")
     samplers = {
         "savings": "norm(~ bs(age, 4):sex)",
@@ -276,7 +276,7 @@ def test_a_chain_with_formulas_is_stored(tmp_path):
     assert again.samplers_["y"].formula.startswith("y ~ scale(age)")
 
 
-def test_a_name_with_a_formula():
+def test_sampler_name_with_a_formula():
     assert repr(make_sampler("norm(y ~ age * sex)")) == "NormSampler(formula='y ~ age * sex')"
     with pytest.raises(InputError, match=r"the sampler 'cart' takes no formula; those that do: .*norm"):
         make_sampler("cart(~ age)")
@@ -284,7 +284,7 @@ def test_a_name_with_a_formula():
         make_sampler("nrm(~ age)")
 
 
-def test_terms_are_main_effects_first():
+def test_main_effects_come_first():
     parsed = parse_formula("y ~ a:b + a - 1")
     assert [[factor.text for factor in term] for term in parsed.terms] == [["a"], ["a", "b"]]
     assert (parsed.target, parsed.intercept, parsed.names) == ("y", False, ["a", "b"])

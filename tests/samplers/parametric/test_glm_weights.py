@@ -1,4 +1,4 @@
-"""Weighted regressions against R's weighted lm, glm, multinom and polr, and against repeated rows."""
+"""Weighted regressions compared with R's lm, glm, multinom and polr, and with repeated rows."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ DESIGN = np.column_stack([X["a"], X["b"], X["f"] == "v", X["f"] == "w"]).astype(
 
 @pytest.fixture(params=["fractions", "counts", "zeros"])
 def case(request):
-    """Rows that have weight, their weights, and R's fits."""
+    """Rows with positive weight, their weights, and R's fits."""
     weights = np.array(FIXTURE["weights"][request.param], dtype=np.float64)
     kept = np.flatnonzero(weights)
     return kept, weights[kept], FIXTURE["fits"][request.param]
 
 
-def test_the_gaussian_conditional_is_rs_weighted_lm(case):
+def test_gaussian_conditional_matches_weighted_lm_of_r(case):
     kept, weights, expected = case
     rows = X[["a", "b", "f", "y"]].iloc[kept]
     table = Schema.from_data(rows).encode(rows)
@@ -41,7 +41,7 @@ def test_the_gaussian_conditional_is_rs_weighted_lm(case):
     np.testing.assert_allclose(sampler.sigma_**2 * (weights.sum() - 1), expected["lm"]["deviance"], rtol=1e-10)
 
 
-def test_the_ridge_of_norm_is_that_of_weighted_rows(case):
+def test_ridge_of_norm_matches_weighted_rows(case):
     """beta = (X'WX + 1e-5 diag(X'WX))^-1 X'Wy, by the normal equations; without the ridge it is R's."""
     kept, weights, expected = case
     x, y = np.column_stack([np.ones(kept.size), DESIGN[kept]]), X["y"].to_numpy()[kept]
@@ -54,15 +54,15 @@ def test_the_ridge_of_norm_is_that_of_weighted_rows(case):
     np.testing.assert_allclose(fitted.sigma, np.sqrt(rss / (weights.sum() - 6)), rtol=1e-9)
 
 
-def test_two_classes_are_rs_weighted_glm(case):
+def test_two_classes_match_weighted_glm_of_r(case):
     kept, weights, expected = case
     fitted = fit_multinomial(Rows(DESIGN[kept], X["two"].to_numpy()[kept], weights), 2)
     found = np.concatenate([fitted.intercept, fitted.coef[0]])
     np.testing.assert_allclose(found, expected["glm"]["coef"], rtol=1e-7)
 
 
-def test_more_classes_are_rs_weighted_multinom(case):
-    """To the accuracy of its optimiser; the likelihood is no worse."""
+def test_more_classes_match_weighted_multinom_of_r(case):
+    """To the accuracy of its optimiser; the likelihood is at least as high."""
     kept, weights, expected = case
     classes = X["three"].map({"p": 0, "q": 1, "r": 2}).to_numpy()[kept]
     fitted = fit_multinomial(Rows(DESIGN[kept], classes, weights), 3)
@@ -74,7 +74,7 @@ def test_more_classes_are_rs_weighted_multinom(case):
     assert deviance <= expected["multinom"]["deviance"] + 1e-9
 
 
-def test_ordered_classes_are_rs_weighted_polr(case):
+def test_ordered_classes_match_weighted_polr_of_r(case):
     kept, weights, expected = case
     classes = X["grade"].astype(int).to_numpy()[kept] - 1
     fitted = fit_cumulative(Rows(DESIGN[kept], classes, weights), 4)
@@ -105,7 +105,7 @@ NUMBERS = {
 
 @pytest.mark.filterwarnings("ignore:.*rows could not be drawn within")
 @pytest.mark.parametrize("name", nightly_but(NUMBERS, "pmm"))
-def test_whole_weights_draw_what_the_repeated_rows_draw(name, loans):
+def test_integer_weights_draw_the_same_as_repeated_rows(name, loans):
     """Missing targets and givens, ties, integers; levels by logreg, polyreg and polr."""
     X, counts = loans
     numbers = dict.fromkeys(["salary", "savings", "loan_amount"], NUMBERS[name])
@@ -129,7 +129,7 @@ def test_whole_weights_draw_what_the_repeated_rows_draw(name, loans):
     np.testing.assert_array_equal(sampler.supports(given, values), other.supports(given, values))
 
 
-def test_proper_parameters_have_the_posterior_of_the_repeated_rows(loans):
+def test_proper_parameters_have_the_posterior_of_repeated_rows(loans):
     """The covariance of the coefficients, and the residual degrees of freedom, count copies."""
     X, counts = loans
     y = X["savings"].to_numpy(float)
@@ -141,7 +141,7 @@ def test_proper_parameters_have_the_posterior_of_the_repeated_rows(loans):
     assert weighted.n_rows == repeated.n_rows == counts.sum()
 
 
-def test_bandwidths_are_those_of_the_repeated_values():
+def test_bandwidths_match_repeated_values():
     rng = np.random.default_rng(0)
     values, counts = np.round(rng.gamma(2.0, 3.0, 80), 1), rng.integers(1, 4, 80)
     np.testing.assert_allclose(bandwidth(values, counts.astype(float)), bandwidth(np.repeat(values, counts)), rtol=1e-9)
@@ -164,7 +164,7 @@ def test_relative_weights_have_no_scale(loans):
     ("scale", "told"), [(0.7, "weights that are not whole numbers"), (10**6, r"weights that sum to 300,000,000")]
 )
 @pytest.mark.filterwarnings("ignore:sample_weight is")
-def test_matching_takes_counts_only(scale, told):
+def test_matching_accepts_only_counts(scale, told):
     X = pd.DataFrame({"a": np.arange(200.0) % 13, "b": np.arange(200.0) % 7})
     weights = scale * np.tile([1, 2], 100)
     with pytest.raises(
@@ -173,7 +173,7 @@ def test_matching_takes_counts_only(scale, told):
         mcce.ChainModel(sampler="pmm", fixed=["a"]).fit(X, sample_weight=weights)
 
 
-def test_weighted_regressions_survive_storage(loans, tmp_path):
+def test_weighted_regressions_round_trip(loans, tmp_path):
     X, counts = loans
     samplers = {"salary": "normrank", "savings": "pmm", "loan_amount": "norm", "*": "parametric"}
     chain = mcce.ChainModel(sampler=samplers, fixed=["age"], random_state=1).fit(X, sample_weight=counts)
@@ -183,7 +183,7 @@ def test_weighted_regressions_survive_storage(loans, tmp_path):
     pd.testing.assert_series_equal(again.log_density(X), chain.log_density(X))
 
 
-def test_a_constant_target_stays_constant_whatever_rows_weigh():
+def test_constant_target_stays_constant_for_any_weights():
     given = Table((), np.empty((4, 0)))
     feature = Schema.from_data(pd.DataFrame({"y": [7.5] * 4})).features[0]
     fitted = mcce.NormSampler().fit(given, Column(feature, np.full(4, 7.5), np.array([0.5, 1.0, 2.0, 0.5])))

@@ -1,4 +1,4 @@
-"""`lasso.norm` and `lasso.logreg`: sparse known processes, among many columns of noise."""
+"""`lasso.norm` and `lasso.logreg`: sparse known processes with many noise columns."""
 
 import numpy as np
 import pandas as pd
@@ -26,11 +26,11 @@ def sparse(kind, n=400, noise=30, seed=1):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lasso.norm", *nightly("lasso.logreg")])
-def test_the_contract(name):
+def test_conformance(name):
     check_sampler(name)
 
 
-def test_the_lasso_leaves_noise_out_and_finds_the_process():
+def test_lasso_excludes_noise_and_recovers_the_process():
     given, target = sparse("numeric")
     fitted = mcce.LassoNormSampler().fit(given, target)
     slopes = fitted.coef_[1:] * 10.0 ** (np.arange(31) % 5)
@@ -42,7 +42,7 @@ def test_the_lasso_leaves_noise_out_and_finds_the_process():
     np.testing.assert_array_equal(again.log_density(given, target.values), fitted.log_density(given, target.values))
 
 
-def test_the_lasso_of_levels_beats_the_full_model_on_new_rows():
+def test_lasso_of_levels_beats_the_full_model_on_new_rows():
     given, target = sparse("levels", n=150)
     new_given, new_target = sparse("levels", n=2000, seed=2)
     score = {
@@ -61,7 +61,7 @@ def test_levels_with_a_single_row_keep_their_share():
     np.testing.assert_allclose(np.exp(fitted.log_probabilities(given))[:, 1], 0.05)
 
 
-def test_proper_fits_differ_by_their_seed():
+def test_proper_fits_differ_by_seed():
     given, target = sparse("numeric", n=100, noise=2)
     fits = [mcce.LassoNormSampler(proper=True, random_state=seed).fit(given, target) for seed in (1, 1, 2)]
     np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
@@ -69,7 +69,7 @@ def test_proper_fits_differ_by_their_seed():
 
 
 @pytest.mark.parametrize(("kind", "instead"), [("numeric", "norm"), ("levels", "polyreg")])
-def test_a_fit_that_does_not_converge_is_reported_with_the_remedy(kind, instead, monkeypatch):
+def test_non_convergence_is_reported_with_the_fix(kind, instead, monkeypatch):
     monkeypatch.setattr("mcce.samplers.parametric.lasso._MOST_ITERATIONS", 1)
     sampler = mcce.LassoNormSampler() if kind == "numeric" else mcce.LassoLogregSampler(n_folds=2, n_penalties=3)
     message = rf"for 'y' did not converge in 1 iterations .* Drop collinear givens by predictors=, or use '{instead}'"

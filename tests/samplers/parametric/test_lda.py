@@ -1,4 +1,4 @@
-"""`lda`: the posterior probabilities of MASS::lda."""
+"""`lda`: posterior probabilities compared with MASS::lda."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ def data(name):
 
 
 @pytest.mark.parametrize("name", ["iris", "births"])
-def test_probabilities_are_those_of_mass(name):
+def test_probabilities_match_mass(name):
     (given, target), posterior = data(name)
     fitted = mcce.LdaSampler().fit(given, target)
     np.testing.assert_allclose(np.exp(fitted.log_probabilities(given)), posterior, atol=1e-10)
@@ -24,7 +24,7 @@ def test_probabilities_are_those_of_mass(name):
     np.testing.assert_array_equal(again.log_probabilities(given), fitted.log_probabilities(given))
 
 
-def test_counts_are_copies():
+def test_counts_equal_repeated_rows():
     (given, target), _ = data("iris")
     counts = np.arange(150) % 3 + 1.0
     weighted = mcce.LdaSampler().fit(given, type(target)(target.feature, target.values, counts))
@@ -33,7 +33,7 @@ def test_counts_are_copies():
     np.testing.assert_allclose(weighted.log_probabilities(given), copied.log_probabilities(given), atol=1e-9)
 
 
-def test_single_rows_of_each_level_have_their_share():
+def test_levels_of_single_rows_keep_their_share():
     given, target = encode(pd.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"]}))
     np.testing.assert_allclose(np.exp(mcce.LdaSampler().fit(given, target).log_probabilities(given)), 0.5)
 

@@ -113,7 +113,7 @@ def test_norm_draws_have_the_decimals_of_the_data():
         np.testing.assert_array_equal(drawn, np.round(drawn, decimals))
 
 
-def test_norm_stays_inside_an_integer_dtype():
+def test_norm_stays_within_an_integer_dtype():
     frame = pd.DataFrame({"x": np.arange(200) / 2, "y": np.random.default_rng(0).poisson(1.0, 200).astype("uint8")})
     chain = mcce.ChainModel(sampler="norm", fixed=["x"], random_state=1).fit(frame)
     drawn = chain.sample(n=5000)["y"]
@@ -141,7 +141,7 @@ def test_norm_within_is_the_truncated_normal(low, high):
     assert stats.kstest(drawn, expected).pvalue > LEVEL
 
 
-def test_norm_within_far_out_in_the_tail():
+def test_norm_within_far_tail():
     given, target = linear_data()
     fitted = mcce.NormSampler().fit(given, target)
     rows = at(given, 0.0, 0.0, 1000)
@@ -153,7 +153,7 @@ def test_norm_within_far_out_in_the_tail():
 
 
 def test_norm_within_counts_rounded_values():
-    """The chance of each allowed integer is that of its rounding interval, at the ends too."""
+    """The probability of each allowed integer is that of its rounding interval, also at the ends."""
     given, target = linear_data(decimals=0)
     fitted = mcce.NormSampler().fit(given, target)
     rows = at(given, 0.2, 0.0, 6000)
@@ -180,7 +180,7 @@ def test_normrank_within_renormalises_its_own_probabilities():
 
 
 def test_normrank_draws_follow_its_probabilities():
-    """Of few training rows, where half a rank more or less is seen."""
+    """With few training rows, where half a rank matters."""
     given, target = linear_data(n=30, decimals=0)
     fitted = mcce.NormRankSampler().fit(given, target)
     rows = at(given, 0.2, 0.0, 8000)
@@ -205,7 +205,7 @@ def test_norm_density_is_normal():
     np.testing.assert_allclose(fitted.log_density(given, target.values), expected, atol=1e-10)
 
 
-def test_a_constant_target_has_probability_one():
+def test_constant_target_has_probability_one():
     given, target = encode(pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [np.pi] * 3}))
     for sampler in (mcce.NormSampler(), mcce.NormRankSampler(), mcce.PmmSampler()):
         fitted = sampler.fit(given, target)

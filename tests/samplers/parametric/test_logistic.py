@@ -63,14 +63,14 @@ def test_polr_is_calibrated():
     assert stats.chisquare(np.bincount(drawn.astype(int)), np.diff(below) * 3000).pvalue > LEVEL
 
 
-def test_without_givens_the_probabilities_are_the_shares():
+def test_probabilities_without_givens_are_the_shares():
     y = pd.Categorical(["a"] * 5 + ["b"] * 3 + ["d"] * 2, categories=["a", "b", "c", "d"], ordered=True)
     for sampler in (mcce.LogregSampler(), mcce.PolyregSampler(), mcce.PolrSampler()):
         p = probabilities(sampler, pd.DataFrame({"y": y}))
         np.testing.assert_allclose(p[0], [0.5, 0.3, 0.0, 0.2], atol=1e-12)
 
 
-def test_logreg_polyreg_and_polr_are_one_model_with_two_levels():
+def test_logreg_polyreg_and_polr_agree_for_two_levels():
     frame = softmax_data(levels=2)
     frame["y"] = pd.Categorical(frame["y"], ordered=True)
     logreg, polyreg, polr = (
@@ -100,7 +100,7 @@ def test_conjugate_gradients_reach_the_dense_solution(monkeypatch):
     np.testing.assert_allclose(probabilities(mcce.PolyregSampler(), frame), dense, atol=1e-9)
 
 
-def test_rows_that_agree_are_one():
+def test_equal_rows_are_merged():
     """Two factors of 150 levels took 100 seconds: 45,000 augmented rows, of which 300 differ."""
     p = k = 30
     rng = np.random.default_rng(1)
@@ -152,7 +152,7 @@ def test_proper_logreg_is_normal_around_the_estimate():
         pytest.param(mcce.PolrSampler, ordered_data(n=400), marks=pytest.mark.nightly),
     ],
 )
-def test_bootstrap_varies_as_the_likelihood_says(sampler, frame):
+def test_bootstrap_variance_matches_the_likelihood(sampler, frame):
     """The spread of bootstrapped log odds against the spread over fresh data sets, within a third."""
     at = Table(encode(frame)[0].features, np.zeros((1, frame.shape[1] - 1)))
     make = softmax_data if sampler is mcce.PolyregSampler else ordered_data
@@ -216,7 +216,7 @@ def test_unobserved_levels_are_never_drawn():
 
 @pytest.mark.parametrize("sampler", [mcce.LogregSampler(), mcce.PolyregSampler()], ids=repr)
 def test_relabelling_a_given(sampler):
-    """Other names change nothing, nor does another order with the same base. Another base moves the augmented rows."""
+    """Other names and another order with the same base have no effect. Another base moves the augmented rows."""
     frame = softmax_data(n=300)
     expected = probabilities(sampler, frame)
     renamed = frame.assign(f=frame["f"].cat.rename_categories({"u": "zz", "v": "a", "w": "m"}))
@@ -255,7 +255,7 @@ def test_polr_falls_back_to_polyreg(monkeypatch):
     assert restored.fell_back_ is True
 
 
-def test_cumulative_fit_says_when_it_fails(monkeypatch):
+def test_cumulative_fit_reports_failure(monkeypatch):
     given, target = encode(ordered_data(n=200))
     monkeypatch.setattr(glm, "_MOST_STEPS", 1)
     fitted = mcce.PolrSampler().fit(given, target)
@@ -283,7 +283,7 @@ def crossed_levels(n=800, seed=4):
 
 @pytest.mark.parametrize("augment", [False, True])
 def test_polyreg_has_the_two_way_margins_and_the_conditional_of_ipf(augment, monkeypatch):
-    """Exactly so without the augmentation; with it, the margins differ by no more than the weight of its rows."""
+    """Exact without the augmentation; with it, the margins differ at most by the weight of its rows."""
     if not augment:
         monkeypatch.setattr(logistic, "augmented", lambda x, y, n_classes, weights=None: Rows(x, y, np.ones(y.size)))
     frame = crossed_levels()

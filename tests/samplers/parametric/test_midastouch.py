@@ -1,4 +1,4 @@
-"""`midastouch`: the probabilities of mice's own code, draws and restricted draws by them."""
+"""`midastouch`: probabilities compared with mice; draws and restricted draws follow them."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.samplers.parametric.test_linear import linear_data
 LEVEL = 1e-3
 
 
-def test_probabilities_of_the_same_bootstrap_are_mices(monkeypatch):
+def test_probabilities_of_the_same_bootstrap_match_mice(monkeypatch):
     given, target, new = air()
     counts = np.array(MICE["midastouch"]["counts"], dtype=int)
     monkeypatch.setattr(MidastouchSampler, "bootstrap", lambda *_: np.repeat(np.arange(counts.size), counts))
@@ -47,7 +47,7 @@ def test_draws_follow_the_probabilities_and_restrictions():
     np.testing.assert_allclose(np.exp(found.log_mass), p[allowed].sum(), rtol=1e-10)
 
 
-def test_the_power_by_hand_and_by_fit():
+def test_power_matches_hand_calculation_and_fit():
     given, target = linear_data(n=100)
     one, ten = (MidastouchSampler(kappa=kappa).fit(given, target).probabilities(given) for kappa in (1, 10))
     assert (1.0 / (ten**2).sum(axis=1)).mean() < (1.0 / (one**2).sum(axis=1)).mean()
@@ -56,14 +56,14 @@ def test_the_power_by_hand_and_by_fit():
         MidastouchSampler(kappa=0).fit(given, target)
 
 
-def test_it_is_stored():
+def test_state_round_trips():
     given, target = linear_data(n=100)
     fitted = mcce.MidastouchSampler().fit(given, target)
     again = from_state(to_state(fitted))
     np.testing.assert_array_equal(again.probabilities(given), fitted.probabilities(given))
 
 
-def test_collinear_givens_are_solved_by_the_shortest_coefficients():
+def test_collinear_givens_have_minimum_norm_coefficients():
     design = np.column_stack([np.ones(6), np.zeros((6, 2))])
     y = np.arange(6.0)
     betas, r2 = leave_one_out(design, y, np.ones(6))

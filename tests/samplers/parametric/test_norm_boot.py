@@ -1,4 +1,4 @@
-"""`norm.boot`: the parameters of one bootstrap sample, as mice computes them."""
+"""`norm.boot`: the parameters of one bootstrap sample compared with mice."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from tests.samplers.parametric.mice import MICE, air
 from tests.samplers.parametric.problem import encode
 
 
-def test_parameters_of_the_same_rows_are_mices(monkeypatch):
+def test_parameters_of_the_same_rows_match_mice(monkeypatch):
     given, target, new = air()
     rows = np.array(MICE["norm_boot"]["rows"])
     monkeypatch.setattr(mcce.NormBootSampler, "bootstrap", lambda *_: rows)
@@ -20,7 +20,7 @@ def test_parameters_of_the_same_rows_are_mices(monkeypatch):
 
 
 @pytest.mark.slow
-def test_parameters_vary_as_their_standard_errors_say():
+def test_parameters_vary_by_their_standard_errors():
     rng = np.random.default_rng(1)
     x = rng.normal(size=200)
     given, target = encode(pd.DataFrame({"x": x, "y": 1.0 + 2.0 * x + rng.normal(size=200)}))
@@ -30,7 +30,7 @@ def test_parameters_vary_as_their_standard_errors_say():
     np.testing.assert_allclose(spread, errors, rtol=0.2)
 
 
-def test_a_name_with_a_dot_takes_a_formula():
+def test_name_with_a_dot_accepts_a_formula():
     frame = pd.DataFrame({"x": np.arange(40.0), "y": np.arange(40.0) % 7})
     chain = mcce.ChainModel(sampler={"y": "norm.boot(~ poly(x, 2))"}, fixed=["x"], random_state=1).fit(frame)
     assert chain.samplers_["y"].coef_.size == 3

@@ -1,4 +1,4 @@
-"""The joint Gaussian: conditionals by the formula, one joint for every order, collinear and constant columns."""
+"""The joint Gaussian: closed-form conditionals, one joint for every order, collinear columns."""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ def conditional(mean, covariance, x):
     return mean[-1] + (x - mean[:-1]) @ weights, np.sqrt(covariance[-1, -1] - weights @ covariance[:-1, -1])
 
 
-def test_the_conditional_is_that_of_the_sample_covariance():
+def test_conditional_matches_the_sample_covariance():
     frame = normal_frame(50)
     given, target = encode(frame)
     fitted = mcce.GaussianSampler().fit(given, target)
@@ -45,15 +45,15 @@ def test_draws_of_known_normal_variables(x):
     assert stats.kstest(drawn, stats.norm(*conditional(MEAN, COVARIANCE, np.array(x))).cdf).pvalue > 1e-4
 
 
-def test_norm_differs_by_its_ridge_and_its_denominator_only():
+def test_norm_differs_only_by_ridge_and_denominator():
     given, target = encode(normal_frame(200))
     gaussian, norm = (s.fit(given, target) for s in (mcce.GaussianSampler(), mcce.NormSampler()))
     np.testing.assert_allclose(gaussian.coef_, norm.coef_, rtol=1e-3)
     assert norm.sigma_ / gaussian.sigma_ == pytest.approx(np.sqrt(199 / (200 - 3 - 1)), rel=1e-4)
 
 
-def test_a_chain_has_one_joint_distribution_in_every_order():
-    """`norm` has not, and a row's log density by numpy says which one it is."""
+def test_chain_has_one_joint_distribution_in_every_order():
+    """`norm` has not; a row's log density by numpy identifies the joint."""
     frame = normal_frame(30)
     new = normal_frame(20, seed=1)
     joint = stats.multivariate_normal(frame.mean(), frame.cov()).logpdf(new)
@@ -65,7 +65,7 @@ def test_a_chain_has_one_joint_distribution_in_every_order():
         np.testing.assert_allclose(density.sum(axis=1), joint)
 
 
-def test_levels_among_the_givens_move_the_mean():
+def test_levels_among_the_givens_shift_the_mean():
     rng = np.random.default_rng(3)
     x, job = rng.normal(size=5000), rng.integers(0, 3, 5000)
     y = 2.0 * x + np.array([0.0, 5.0, -3.0])[job] + rng.normal(size=5000)
@@ -75,7 +75,7 @@ def test_levels_among_the_givens_move_the_mean():
     assert fitted.sigma_ == pytest.approx(1.0, abs=0.04)
 
 
-def test_collinear_givens_share_what_they_say():
+def test_collinear_givens_share_their_effect():
     frame = normal_frame(400)
     twice = frame.assign(b2=frame["b"] * 1e6 + 5.0, c=7.0)[["a", "b", "b2", "c", "y"]]
     plain, doubled = (mcce.GaussianSampler().fit(*encode(data)) for data in (frame, twice))
@@ -83,7 +83,7 @@ def test_collinear_givens_share_what_they_say():
     assert doubled.sigma_ == pytest.approx(plain.sigma_, rel=1e-9)
 
 
-def test_a_sum_of_others_keeps_a_density():
+def test_sum_of_other_columns_keeps_a_density():
     frame = normal_frame(400)
     given, target = encode(frame.assign(y=frame["a"] - 2.0 * frame["b"]))
     fitted = mcce.GaussianSampler().fit(given, target)
@@ -92,7 +92,7 @@ def test_a_sum_of_others_keeps_a_density():
     assert np.isfinite(fitted.log_density(given, target.values)).all()
 
 
-def test_levels_as_targets_are_refused():
+def test_categorical_targets_raise():
     frame = normal_frame(40).assign(y=["u", "v"] * 20)
     with pytest.raises(SamplerError, match="cannot model 'y': it is categorical, and the sampler handles 'numeric'"):
         mcce.GaussianSampler().fit(*encode(frame))

@@ -1,4 +1,4 @@
-"""Predictive mean matching: `proper` fits, restricted draws, and draws against its probabilities."""
+"""Predictive mean matching: `proper` fits, restricted draws, and draws compared with probabilities."""
 
 import numpy as np
 import pytest

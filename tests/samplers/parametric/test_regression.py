@@ -12,7 +12,7 @@ from tests.samplers.parametric.problem import SAMPLERS, encode, frame_with_missi
 
 
 @pytest.mark.parametrize("sampler", [s for s in SAMPLERS if not s.proper], ids=repr)
-def test_missing_targets_follow_their_own_regression(sampler):
+def test_missing_targets_follow_a_separate_regression(sampler):
     for kind in kinds_of(sampler):
         frame, x = frame_with_missing(kind)
         given, target = encode(frame)
@@ -37,7 +37,7 @@ def test_missing_givens_have_an_indicator_and_a_level():
     assert (x[missing[:, 0], 0] == 0).all()
 
 
-def test_a_given_first_missing_when_drawing_takes_the_mean_and_the_base():
+def test_given_first_missing_when_drawing_takes_mean_and_base_level():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"x": rng.normal(5, 1, 50), "f": rng.choice(["u", "v"], 50), "y": rng.normal(size=50)})
     given, target = encode(frame)

@@ -1,4 +1,4 @@
-"""Tests that all parametric samplers share: the contract, odd designs, state, use in a chain."""
+"""Tests shared by all parametric samplers: conformance, degenerate designs, state, use in a chain."""
 
 import functools
 import itertools
@@ -28,7 +28,7 @@ KEPT = [s for s in KEPT if getattr(s, "smoothing", None) is None and not isinsta
 @pytest.mark.parametrize("sampler", nightly_but(SAMPLERS, *KEPT), ids=repr)
 def test_conformance(sampler):
     for check in (*CHECKS, *GOODNESS_OF_FIT):
-        # one draw of the parameters is calibrated on average over draws, not by itself
+        # a single draw of the parameters is calibrated only on average over draws
         if not (sampler.proper and check.__name__ in ("check_marginal", "check_conditional")):
             check(sampler, 0)
 
@@ -96,7 +96,7 @@ def test_one_row():
             assert drawn[0] == target.values[0]
 
 
-def test_no_rows_is_an_error():
+def test_no_rows_raise():
     given, target = encode(pd.DataFrame({"x": [1.0], "y": [2.0]}))
     with pytest.raises(InputError, match="no rows to learn 'y' from"):
         mcce.NormSampler().fit(given.take(np.arange(0)), type(target)(target.feature, target.values[:0]))
@@ -121,7 +121,7 @@ def test_design_order_and_dummies():
     np.testing.assert_allclose(predicted, np.array([10.0, 20.0]) + np.array(expected) @ coef.T)
 
 
-def test_an_unobserved_level_counts_as_the_base_and_a_constant_keeps_its_value():
+def test_unobserved_level_counts_as_base_and_constant_keeps_its_value():
     frame = pd.DataFrame(
         {
             "f": pd.Categorical(["a", "b"] * 20, categories=["a", "b", "never"]),
@@ -149,13 +149,13 @@ def test_an_unobserved_level_counts_as_the_base_and_a_constant_keeps_its_value()
         (mcce.NormSampler(random_state=1.5), "random_state is 1.5"),
     ],
 )
-def test_bad_parameters(sampler, message):
+def test_invalid_parameters_raise(sampler, message):
     given, target = encode(pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]}))
     with pytest.raises(InputError, match=message):
         sampler.fit(given, target)
 
 
-def test_targets_of_the_wrong_kind():
+def test_targets_of_the_wrong_kind_raise():
     given, target = encode(pd.DataFrame({"x": [1.0, 2.0], "y": ["a", "b"]}))
     for name in ("norm", "normrank", "pmm", "polr"):
         with pytest.raises(SamplerError, match="cannot model 'y': it is categorical"):
@@ -163,7 +163,7 @@ def test_targets_of_the_wrong_kind():
 
 
 @of_every_sampler
-def test_state_is_arrays_and_json_and_restores_everything(sampler):
+def test_state_contains_only_arrays_and_json_and_restores_everything(sampler):
     for kind in kinds_of(sampler):
         frame, _ = frame_with_missing(kind, n=300)
         given, target = encode(frame)
@@ -182,7 +182,7 @@ def test_state_is_arrays_and_json_and_restores_everything(sampler):
             )
 
 
-def test_parametric_chooses_as_synthpop_does():
+def test_parametric_chooses_like_synthpop():
     frame = pd.DataFrame({"x": [1.0, 2.0, 3.0]})
     targets = {
         "NormRankSampler": [1.0, 2.0, 3.0],
@@ -230,13 +230,13 @@ def test_whole_chains(sampler):
 
 
 def fitted_numbers(sampler):
-    """Return every array that `fit` has learned, end to end."""
+    """Return all fitted arrays, concatenated."""
     state = get_state(sampler)
     return np.concatenate([np.ravel(state[name]) for name in sorted(state) if isinstance(state[name], np.ndarray)])
 
 
 @pytest.mark.parametrize("sampler", [s for s in SAMPLERS if s.proper], ids=repr)
-def test_proper_parameters_follow_the_seed_of_the_chain(sampler):
+def test_proper_parameters_follow_the_chain_seed(sampler):
     rng = np.random.default_rng(3)
     codes = rng.integers(0, 2 if isinstance(sampler, mcce.LogregSampler) else 3, 120)
     frame = pd.DataFrame({"x": codes + rng.normal(size=120), "y": target_of(kinds_of(sampler)[-1], codes)})
@@ -252,8 +252,8 @@ def test_proper_parameters_follow_the_seed_of_the_chain(sampler):
 
 
 @pytest.mark.nightly
-def test_over_the_seeds_of_chains_the_coefficients_follow_their_posterior():
-    """Both features have their own draws: coefficients over 300 chains spread as sigma^2 V says, and not together."""
+def test_coefficients_over_chain_seeds_follow_their_posterior():
+    """Features have independent draws: coefficients over 300 chains have the covariance sigma^2 V, uncorrelated."""
     rng = np.random.default_rng(4)
     x = rng.normal(size=80)
     frame = pd.DataFrame({"x": x, "a": x + rng.normal(size=80), "b": 2 * x + rng.normal(size=80)})

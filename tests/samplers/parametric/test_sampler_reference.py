@@ -1,4 +1,4 @@
-"""The parametric samplers against R's numbers (tests/fixtures/synthpop)."""
+"""The parametric samplers compared with numbers of R (tests/fixtures/synthpop)."""
 
 import gzip
 import json
@@ -63,7 +63,7 @@ def close(ours: Any, theirs: Any, within: float = 1e-6, relative: float = 0.0) -
     np.testing.assert_allclose(ours, np.asarray(theirs, dtype=float), rtol=relative, atol=within)
 
 
-def test_all_cases_are_there():
+def test_all_cases_are_present():
     assert len(CASES) == 17
 
 

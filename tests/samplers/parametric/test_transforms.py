@@ -1,4 +1,4 @@
-"""`lognorm`, `sqrtnorm`, `cubertnorm`: densities and restricted draws against scipy's distributions and numbers."""
+"""`lognorm`, `sqrtnorm`, `cubertnorm`: densities and restricted draws compared with scipy."""
 
 import numpy as np
 import pandas as pd
@@ -28,12 +28,12 @@ def process(transform, n=2000, decimals=None, seed=1):
 
 
 @pytest.mark.parametrize("name", nightly_but(NAMES, "cubertnorm"))
-def test_the_contract(name):
+def test_conformance(name):
     check_sampler(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_is_its_transform(name):
+def test_name_equals_its_transform(name):
     given, target = process(NAMES[name], n=300)
     named, plain = mcce.available_samplers()[name](), mcce.NormSampler(transform=NAMES[name])
     draws = [each.fit(given, target).sample(given, RowStreams.from_seed(1, 300)) for each in (named, plain)]
@@ -67,7 +67,7 @@ def test_densities_integrate_to_one(transform, decimals):
     assert np.isfinite(fitted.log_density(row, np.zeros(1))).all() or transform == "log"
 
 
-def test_the_density_is_scipys():
+def test_density_matches_scipy():
     given, target = process("log")
     fitted = mcce.LogNormSampler().fit(given, target)
     expected = stats.lognorm.logpdf(target.values, fitted.sigma_, scale=np.exp(fitted.predict(given)))
@@ -80,7 +80,7 @@ def test_the_density_is_scipys():
 
 
 @pytest.mark.parametrize("transform", BACK)
-def test_restricted_draws_are_those_of_rejection(transform):
+def test_restricted_draws_match_rejection(transform):
     given, target = process(transform)
     fitted = mcce.NormSampler(transform=transform).fit(given, target)
     low, high = np.quantile(target.values, [0.3, 0.8])
@@ -124,7 +124,7 @@ def test_densities_of_a_narrow_dtype_sum_to_one():
     assert np.exp(fitted.log_density(row, np.arange(256.0))).sum() == pytest.approx(1.0, abs=2e-3)
 
 
-def test_refusals_name_the_fix():
+def test_errors_name_the_fix():
     given, target = process("cuberoot")
     with pytest.raises(SamplerError, match=r"needs non-negative values, and 'y' holds -.*Use transform='cuberoot'"):
         mcce.LogNormSampler().fit(given, target)

@@ -1,4 +1,4 @@
-"""`2l.norm`: estimates of nlme (tests/fixtures/nlme/make_lme.R) and statsmodels, and draws of a known process."""
+"""`2l.norm`: estimates compared with nlme (make_lme.R) and statsmodels, and a known process."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,7 @@ def at(fitted, given, x, school, n):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("proper", [False, pytest.param(True, marks=pytest.mark.nightly)])
-def test_the_contract_with_a_group(proper):
+def test_conformance_with_a_group(proper):
     sampler = TwoLevelSampler(group="sex", proper=proper)
     for check in (*CHECKS, *(() if proper else GOODNESS_OF_FIT)):
         if check is not check_no_givens:  # the group is a given
@@ -47,7 +47,7 @@ def test_the_contract_with_a_group(proper):
 
 
 @pytest.mark.parametrize("name", NLME)
-def test_estimates_are_those_of_nlme(name):
+def test_estimates_match_nlme(name):
     case = NLME[name]
     given, target = encode(pd.DataFrame(case["data"]), case["target"])
     fitted = TwoLevelSampler(group=case["group"]).fit(given, target)
@@ -60,7 +60,7 @@ def test_estimates_are_those_of_nlme(name):
     np.testing.assert_allclose(fitted.intercepts_[:-1], expected, rtol=1e-4, atol=1e-6)
 
 
-def test_estimates_are_those_of_statsmodels():
+def test_estimates_match_statsmodels():
     X, _ = process(20)
     fitted = TwoLevelSampler().fit(*encode(X))
     reference = sm.MixedLM(X["y"], sm.add_constant(X["x"]), X["school"].astype(str)).fit(reml=True)
@@ -82,7 +82,7 @@ def test_parameters_of_a_known_process():
 
 
 def test_draws_for_known_and_new_groups_have_the_right_distribution():
-    """Each new row of a known group has its own posterior; small groups would be too narrow without its variance."""
+    """Each new row of a known group has an individual posterior; without its variance small groups are too narrow."""
     X, b = process(1500, per_group=2)
     given, target = encode(X)
     fitted = TwoLevelSampler(group="school").fit(given, target)
@@ -115,7 +115,7 @@ def test_densities_integrate_to_one_and_are_normal():
 
 
 @pytest.mark.parametrize("school", [3, 100])
-def test_restricted_draws_are_those_of_rejection(school):
+def test_restricted_draws_match_rejection(school):
     X, _ = process()
     given, target = encode(X)
     fitted = TwoLevelSampler(group="school").fit(given, target)
@@ -142,7 +142,7 @@ def test_weights_count_rows():
 
 
 @pytest.mark.nightly
-def test_proper_parameters_vary_as_their_posterior_says():
+def test_proper_parameters_follow_their_posterior():
     X, _ = process(60)
     given, target = encode(X)
     estimate = TwoLevelSampler().fit(given, target)
@@ -156,7 +156,7 @@ def test_proper_parameters_vary_as_their_posterior_says():
     np.testing.assert_allclose(np.mean([fit.tau_ for fit in fits]), estimate.tau_, rtol=0.05)
 
 
-def test_no_variance_between_groups_is_a_normal_regression():
+def test_zero_variance_between_groups_gives_a_normal_regression():
     rng = np.random.default_rng(0)
     x = rng.normal(size=60)
     frame = pd.DataFrame({"x": x, "school": np.array(list("abc"))[np.arange(60) % 3], "y": x + rng.normal(size=60)})
@@ -183,7 +183,7 @@ def test_collinear_constant_and_determined_columns():
     np.testing.assert_allclose(fitted.sample(given, RowStreams.from_seed(1, len(X))), target.values, atol=0.1)
 
 
-def test_a_chain_is_stored(tmp_path):
+def test_chain_round_trips(tmp_path):
     X, _ = process(20)
     sampler = {"y": TwoLevelSampler(group="school", proper=True), "*": "cart"}
     chain = mcce.ChainModel(sampler=sampler, fixed=["x", "school"], random_state=1).fit(X)
@@ -201,7 +201,7 @@ def test_a_chain_is_stored(tmp_path):
         again.check_state(given.features, target.feature, given.n_rows)
 
 
-def test_refusals_name_the_fix():
+def test_errors_name_the_fix():
     X, _ = process(20)
     given, target = encode(X)
     with pytest.raises(SamplerError, match=r"needs the group 'scool' among its givens.*did you mean 'school'"):

@@ -1,4 +1,4 @@
-"""Predictive distributions: they integrate to one, and restricted draws are those of rejection."""
+"""Predictive distributions integrate to one, and restricted draws match rejection."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_densities_integrate_to_one(name):
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_the_distribution_function_and_its_inverse_agree_with_the_density(name):
+def test_cdf_and_its_inverse_agree_with_the_density(name):
     made = MADE[name]
     values = np.unique(np.round(made.draw(np.random.default_rng(0).random(N)), 2))[:N]
     at = np.resize(values, N)
@@ -62,7 +62,7 @@ def test_the_distribution_function_and_its_inverse_agree_with_the_density(name):
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_restricted_draws_are_those_of_rejection(name):
+def test_restricted_draws_match_rejection(name):
     """Chi-square of ten classes at level 1e-4, and the mass within 4 standard errors."""
     made = MADE[name]
     rng = np.random.default_rng(3)
@@ -82,7 +82,7 @@ def test_restricted_draws_are_those_of_rejection(name):
     assert made.mass(low, high)[0] == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / many.size))
 
 
-def test_far_tails_have_draws():
+def test_far_tails_can_be_drawn():
     made = RowDistribution(stats.norm(*rows(0.0, 1.0)))
     drawn = made.draw(np.random.default_rng(0).random(N), np.full(N, 20.0), np.full(N, 30.0))
     assert ((drawn >= 20.0) & (drawn < 21.0)).all()
@@ -92,7 +92,7 @@ def test_far_tails_have_draws():
     assert (counts.draw(np.full(N, 0.5), np.full(N, 2.0), np.full(N, 2.0)) == 2.0).all()
 
 
-def test_crossing_quantiles_are_put_in_order():
+def test_crossing_quantiles_are_sorted():
     crossed = QuantileGrid.arrange(np.array([[2.0, 1.0, 1.0]]), np.array([0.2, 0.5, 0.8]), np.ones(2), 0.1)
     np.testing.assert_allclose(crossed.knots, [[1.0, 1.1, 2.0]])
     levels = np.linspace(0.01, 0.99, 99)

@@ -1,4 +1,4 @@
-"""Fits: R's parameters, statsmodels' own distributions, and what is reported of fits that are none."""
+"""Fits: parameters of R, distributions of statsmodels, and reports of failed fits."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def r_name(ours):
 
 
 @pytest.mark.parametrize("case", STORED["fits"], ids=lambda case: f"{case['formula']} {case.get('family', 'nb')}")
-def test_parameters_are_those_of_r(case):
+def test_parameters_match_r(case):
     """To 1e-6 of stats::glm and MASS::glm.nb; standard errors and dispersion too."""
     columns = dict(STORED["data"][case["data"]])
     levels = columns.pop(".levels", {})
@@ -56,8 +56,8 @@ def test_parameters_are_those_of_r(case):
 
 
 @pytest.mark.slow
-def test_the_parameters_of_a_beta_regression_maximise_its_likelihood():
-    """A direct optimum of the density that betareg has (Ferrari and Cribari-Neto 2004)."""
+def test_parameters_of_a_beta_regression_maximise_its_likelihood():
+    """A direct optimum of the density of betareg (Ferrari and Cribari-Neto 2004)."""
     x = np.column_stack([np.ones(len(FRAME)), FRAME["age"], FRAME["sex"] == "m"]).astype(float)
     y = FRAME["share"].to_numpy()
     scale = np.array([1.0, 50.0, 1.0, 1.0])
@@ -92,7 +92,7 @@ DIRECT = {
 
 
 @pytest.mark.parametrize("name", nightly_but(DIRECT, *(set(DIRECT) - {"ZeroInflatedGeneralizedPoisson"})))
-def test_distributions_are_those_of_statsmodels(name):
+def test_distributions_match_statsmodels(name):
     """By `get_distribution` of a result with our parameters, on the same design."""
     target, model, options = DIRECT[name]
     sampler = fitted(StatsmodelsSampler(model, **options), target)
@@ -125,7 +125,7 @@ def test_distributions_are_those_of_statsmodels(name):
         ("yes", sm.GLM, {"family": sm.families.Binomial(sm.families.links.CLogLog())}),
     ],
 )
-def test_probabilities_are_those_of_statsmodels(target, model, options):
+def test_probabilities_match_statsmodels(target, model, options):
     sampler = fitted(StatsmodelsSampler(model, **options), target)
     z = np.column_stack([(FRAME["age"] - 45) / 15, FRAME["sex"] == "m"]).astype(float)
     z = z if model is OrderedModel else sm.add_constant(z)
@@ -137,8 +137,8 @@ def test_probabilities_are_those_of_statsmodels(target, model, options):
     np.testing.assert_allclose(sampler._probabilities(GIVEN), known, atol=5e-5)
 
 
-def test_the_scale_of_the_columns_does_not_matter():
-    """Salaries in cents and years since 0: the coefficients follow."""
+def test_scale_of_the_columns_does_not_matter():
+    """Salaries in cents and years since 0: the coefficients scale accordingly."""
     design = np.column_stack([FRAME["age"], FRAME["sex"] == "m"]).astype(float)
     y = FRAME["overdispersed"].to_numpy(float)
     for name in ("Poisson", "NegativeBinomial", "ZeroInflatedPoisson"):
@@ -150,7 +150,7 @@ def test_the_scale_of_the_columns_does_not_matter():
         np.testing.assert_allclose(other.estimate[slopes] * 1e8, one.estimate[slopes], rtol=1e-6)
 
 
-def test_aliased_columns_are_left_out_and_named():
+def test_aliased_columns_are_dropped_and_named():
     frame = pd.DataFrame({"age": FRAME["age"], "months": 12 * FRAME["age"], "y": FRAME["count"]})
     table = Schema.from_data(frame).encode(frame)
     with pytest.warns(mcce.exceptions.MCCEWarning, match=r"PoissonSampler for 'y': 'months' is determined by"):
@@ -163,7 +163,7 @@ def test_aliased_columns_are_left_out_and_named():
 
 
 @pytest.mark.parametrize("model", ["Logit", "Probit", "MNLogit", "OrderedModel", "GLM"])
-def test_separation_is_an_error_that_names_the_feature(model):
+def test_separation_raises_and_names_the_feature(model):
     x = np.linspace(-1, 1, 100)
     grade = pd.Categorical.from_codes((x > 0).astype(int), ["no", "yes"], ordered=model == "OrderedModel")
     frame = pd.DataFrame({"x": x, "y": grade})
@@ -173,7 +173,7 @@ def test_separation_is_an_error_that_names_the_feature(model):
         StatsmodelsSampler(model, **options).fit(table.first(1), table.column(1))
 
 
-def test_a_count_without_variation_in_a_level_is_separated():
+def test_count_without_variation_in_a_level_is_separated():
     frame = pd.DataFrame({"sex": pd.Categorical(np.tile(["f", "m"], 100)), "y": np.tile([0, 3, 0, 5, 0, 1, 0, 2], 25)})
     table = Schema.from_data(frame).encode(frame)
     with pytest.raises(SamplerError, match=r"PoissonSampler\(\) for 'y': .*'sex\[T.m\]'.*Leave predictors out"):
@@ -181,8 +181,8 @@ def test_a_count_without_variation_in_a_level_is_separated():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_counts_that_vary_less_than_poisson_counts_have_no_negative_binomial(seed):
-    """Newton's steps to a negative alpha made the fit endless: scipy's zeta() counts up from 1 / alpha."""
+def test_underdispersed_counts_have_no_negative_binomial(seed):
+    """Newton steps to a negative alpha made the fit endless: scipy's zeta() counts up from 1 / alpha."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=400)
     X = pd.DataFrame({"x": x, "y": rng.binomial(4, scipy.special.expit(0.3 * x)).astype(float)})
@@ -190,7 +190,7 @@ def test_counts_that_vary_less_than_poisson_counts_have_no_negative_binomial(see
         mcce.ChainModel(sampler="negbin", fixed=["x"]).fit(X)
 
 
-def test_a_fit_that_stops_short_is_an_error():
+def test_unconverged_fit_raises():
     with pytest.raises(SamplerError, match=r"for 'overdispersed': the fit of statsmodels' .* has not conv"):
         fitted(StatsmodelsSampler("NegativeBinomial", fit_options={"method": "bfgs", "maxiter": 1}), "overdispersed")
     with pytest.raises(SamplerError, match="there are 3 coefficients and 3 rows"):
@@ -213,7 +213,7 @@ def test_a_fit_that_stops_short_is_an_error():
         ("OLS", {"hasconst": True}, "the model has none"),
     ],
 )
-def test_what_is_no_conditional_is_refused_with_the_reason(model, options, message):
+def test_non_conditional_models_raise_with_the_reason(model, options, message):
     with pytest.raises(mcce.MCCEError, match=message):
         fitted(StatsmodelsSampler(model, **options), "number")
 

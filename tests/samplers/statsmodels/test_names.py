@@ -1,4 +1,4 @@
-"""The short names: each keeps the contract, and is the model of statsmodels that it stands for."""
+"""The short names: each conforms and equals its statsmodels model."""
 
 import numpy as np
 import pytest
@@ -24,12 +24,12 @@ NAMES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", nightly_but(NAMES, "gamma"))
-def test_the_contract(name):
+def test_conformance(name):
     check_sampler(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_is_its_model(name):
+def test_name_equals_its_model(name):
     target, model = NAMES[name]
     named, plain = fitted(mcce.available_samplers()[name](), target), fitted(model.clone(), target)
     np.testing.assert_array_equal(named.estimate_, plain.estimate_)
@@ -38,12 +38,12 @@ def test_a_name_is_its_model(name):
     assert "formula : str or None" in type(named).__doc__
 
 
-def test_names_are_refused_what_they_have_not():
+def test_names_reject_the_family_parameter():
     with pytest.raises(TypeError, match="family"):
         mcce.GammaSampler(family="Poisson")
 
 
-def test_quantiles_follow_a_spread_that_grows():
+def test_quantiles_follow_a_growing_spread():
     """A skewed target whose spread grows with its mean: better held-out log score than a normal regression."""
     target = column("skewed")
     half = np.arange(300)
@@ -54,7 +54,7 @@ def test_quantiles_follow_a_spread_that_grows():
     assert scores[0] > scores[1] + 0.1
 
 
-def test_a_real_column_is_scored_better_than_by_cart():
+def test_real_column_is_scored_better_than_by_cart():
     """Doctor visits of the RAND experiment: more than 3 paired standard errors of the held-out log score."""
     people = sm.datasets.randhie.load_pandas().data[["lncoins", "physlm", "disea", "hlthp", "mdvis"]]
     people = people.astype({"mdvis": int}).sample(2000, random_state=1)

@@ -1,4 +1,4 @@
-"""Models of statsmodels as conditionals: conformance, calibration on known processes, proper draws, storage."""
+"""statsmodels models as conditionals: conformance, calibration, proper draws, storage."""
 
 import json
 
@@ -33,7 +33,7 @@ CONFORMING = {
 
 
 @pytest.mark.parametrize("name", nightly_but(CONFORMING, "GLM"))
-def test_the_contract(name):
+def test_conformance(name):
     check_sampler(CONFORMING[name])
 
 
@@ -48,7 +48,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("target", KNOWN)
-def test_values_of_the_known_process_are_uniform_in_the_distribution(target):
+def test_pit_of_the_known_process_is_uniform(target):
     """PIT of new rows, randomised for counts; Kolmogorov-Smirnov at level 1e-3."""
     sampler = fitted(KNOWN[target].clone(), target)
     new = make_frame(1500, seed=5)
@@ -63,7 +63,7 @@ def test_values_of_the_known_process_are_uniform_in_the_distribution(target):
 
 
 @pytest.mark.parametrize("target", ["overdispersed", "amount"])
-def test_the_wrong_family_is_found_out_by_the_same_test(target):
+def test_pit_detects_the_wrong_family(target):
     sampler = fitted(StatsmodelsSampler("OLS"), target)
     values = column(target).values
     assert stats.kstest(sampler._distribution(GIVEN).distribution.cdf(values), "uniform").pvalue < 1e-3
@@ -73,7 +73,7 @@ def test_the_wrong_family_is_found_out_by_the_same_test(target):
 @pytest.mark.parametrize(
     ("target", "model"), [("count", "Poisson"), *nightly_rows(("overdispersed", "NegativeBinomial"))]
 )
-def test_proper_parameters_vary_as_their_covariance_says(target, model):
+def test_proper_parameters_follow_their_covariance(target, model):
     estimate = fitted(StatsmodelsSampler(model), target)
     drawn = np.array(
         [fitted(StatsmodelsSampler(model, proper=True, random_state=seed), target).coef_[0] for seed in range(60)]
@@ -84,7 +84,7 @@ def test_proper_parameters_vary_as_their_covariance_says(target, model):
     assert (np.abs(drawn.mean(axis=0) - estimate.coef_[0]) < 4 * known / np.sqrt(60)).all()
 
 
-def test_weights_count_as_copies():
+def test_weights_equal_repeated_rows():
     weights = np.random.default_rng(1).integers(1, 4, len(FRAME)).astype(float)
     rows = np.repeat(np.arange(len(FRAME)), weights.astype(int))
     for name, sampler in (("amount", KNOWN["amount"]), ("number", StatsmodelsSampler("OLS")), ("count", "poisson")):
@@ -97,7 +97,7 @@ def test_weights_count_as_copies():
         np.testing.assert_allclose(one.covariance_, other.covariance_, rtol=1e-5, atol=1e-15)
 
 
-def test_weights_are_refused_where_the_model_has_none():
+def test_weights_raise_if_the_model_has_none():
     chain = ChainModel(sampler={"count": "negbin"}, fixed=["age"], random_state=1)
     with pytest.raises(SamplerError, match=r"'count' does not take sample_weight, because statsmodels' NegativeBin"):
         chain.fit(FRAME[["age", "count"]], sample_weight=np.ones(len(FRAME)))
@@ -114,7 +114,7 @@ def test_weights_are_refused_where_the_model_has_none():
         (StatsmodelsSampler("OLS", fit_options=3), "count", "fit_options of StatsmodelsSampler is 3"),
     ],
 )
-def test_targets_that_a_model_has_no_likelihood_for(sampler, target, message):
+def test_targets_without_a_likelihood_raise(sampler, target, message):
     with pytest.raises(mcce.MCCEError, match=message):
         fitted(mcce.samplers.make_sampler(sampler), target)
 
@@ -131,7 +131,7 @@ def test_constant_targets_and_far_givens():
     assert drawn.max() < 1000
 
 
-def test_parameters_are_read_set_and_shown():
+def test_parameters_can_be_read_set_and_printed():
     family = sm.families.Gamma(sm.families.links.Log())
     sampler = StatsmodelsSampler(sm.GLM, family=family, fit_options={"maxiter": 50})
     assert sampler.get_params()["family"] is family
@@ -156,7 +156,7 @@ STORABLE = {
 
 
 @pytest.mark.slow
-def test_a_stored_chain_draws_the_same_and_holds_no_object_of_statsmodels(tmp_path):
+def test_stored_chain_draws_the_same_without_statsmodels_objects(tmp_path):
     frame = FRAME[["age", "sex", *STORABLE]]
     chain = ChainModel(sampler=dict(STORABLE), fixed=["age", "sex"], random_state=1).fit(frame)
     chain.save(tmp_path / "chain.mcce")
@@ -170,7 +170,7 @@ def test_a_stored_chain_draws_the_same_and_holds_no_object_of_statsmodels(tmp_pa
         ChainModel.load(tmp_path / "bare.mcce").samplers_["amount"].log_density(GIVEN, column("amount").values)
 
 
-def test_a_state_that_is_not_of_the_model_is_refused():
+def test_state_of_another_model_raises():
     sampler = fitted(StatsmodelsSampler("NegativeBinomial"), "overdispersed")
     state = get_state(sampler)
     json.dumps({name: value for name, value in state.items() if not isinstance(value, np.ndarray)})
@@ -186,7 +186,7 @@ def test_a_state_that_is_not_of_the_model_is_refused():
             spoilt.check_state(GIVEN.features, feature, 600)
 
 
-def test_missing_values_have_a_model_of_their_own():
+def test_missing_values_have_a_separate_model():
     frame = FRAME[["age", "sex", "amount"]].copy()
     frame["amount"] = frame["amount"].mask(frame["age"] > 60)
     table = Schema.from_data(frame).encode(frame)

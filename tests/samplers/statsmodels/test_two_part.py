@@ -1,4 +1,4 @@
-"""The two-part model of amounts: the share of zeros and the rest, on a known process."""
+"""The two-part model of amounts: the share of zeros and the positive part, on a known process."""
 
 import numpy as np
 import pytest
@@ -11,19 +11,19 @@ from tests.samplers.statsmodels.problem import FRAME, GIVEN, column, fitted
 
 
 @pytest.mark.slow
-def test_the_contract():
+def test_conformance():
     check_sampler("twopart")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rest", ["norm", "normrank"])
-def test_the_contract_with_another_rest(rest):
+def test_conformance_with_another_second_part(rest):
     check_sampler(TwoPartSampler(rest, proper=True))
 
 
 @pytest.mark.slow
-def test_zeros_come_where_the_process_has_them():
-    """P(0) is a logistic function of age; the normal regression has none, and draws below 0."""
+def test_zeros_follow_the_process():
+    """P(0) is a logistic function of age; the normal regression has no zeros and draws below 0."""
     drawn = np.array([fitted(TwoPartSampler(), "saved").sample(GIVEN, RowStreams.from_seed(s, 600)) for s in range(20)])
     young, old = (FRAME["age"] < 35).to_numpy(), (FRAME["age"] > 55).to_numpy()
     values = column("saved").values
@@ -35,7 +35,7 @@ def test_zeros_come_where_the_process_has_them():
     assert (normal < 0).any()
 
 
-def test_the_density_sums_to_one_over_both_parts():
+def test_density_sums_to_one_over_both_parts():
     sampler = fitted(TwoPartSampler(), "saved")
     row = GIVEN.take(np.zeros(4000, dtype=np.intp))
     grid = np.round(np.arange(4000) / 10, 1)
@@ -45,7 +45,7 @@ def test_the_density_sums_to_one_over_both_parts():
     assert total == pytest.approx(1.0, abs=2e-3)  # an even part of a thousandth
 
 
-def test_restricted_draws_are_those_of_rejection():
+def test_restricted_draws_match_rejection():
     sampler = fitted(TwoPartSampler(), "saved")
     n = 20_000
     row = GIVEN.take(np.zeros(n, dtype=np.intp))
@@ -59,7 +59,7 @@ def test_restricted_draws_are_those_of_rejection():
     assert above.values.min() > 0.0
 
 
-def test_it_scores_new_rows_better_than_one_regression():
+def test_two_part_model_scores_new_rows_better_than_one_regression():
     half, rest = np.arange(300), np.arange(300, 600)
     target = column("saved")
     scores = {}
@@ -69,7 +69,7 @@ def test_it_scores_new_rows_better_than_one_regression():
     assert scores["twopart"] > max(scores["norm"], scores["normrank"]) + 0.1
 
 
-def test_the_rest_is_a_regression_of_numbers():
+def test_second_part_is_a_regression_of_numbers():
     with pytest.raises(SamplerError, match=r"rest of TwoPartSampler for 'saved' is CartSampler\(\); it must be a regr"):
         fitted(TwoPartSampler("cart"), "saved")
     with pytest.raises(SamplerError, match="it must be a regression"):
@@ -77,7 +77,7 @@ def test_the_rest_is_a_regression_of_numbers():
     assert fitted(TwoPartSampler("norm", formula="~ age"), "saved").rest_.formula == "~ age"
 
 
-def test_a_summary_has_both_parts():
+def test_summary_has_both_parts():
     text = fitted(TwoPartSampler(), "saved").summary()
     assert "logit of a value above 0" in text
     assert "Gamma(Log)" in text

@@ -1,4 +1,4 @@
-"""Pair copulas of points and intervals against the library's own conditional functions."""
+"""Pair copulas of points and intervals compared with the library's conditional functions."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def pair_of(name, types, rotation=0):
 
 
 def intervals(kind, n=400):
-    """Return points, or intervals of which some begin at 0, end at 1, or are as narrow as none."""
+    """Return points, or intervals of which some begin at 0, end at 1, or are extremely narrow."""
     ends = np.sort(np.random.default_rng(ord(kind)).random((2, n)), axis=0)
     if kind == "c":
         return ends[0], ends[0]
@@ -40,7 +40,7 @@ def intervals(kind, n=400):
 
 @pytest.mark.parametrize("types", ["cc", "cd", "dc", "dd"])
 @pytest.mark.parametrize(("name", "rotation"), [*((name, 0) for name in FAMILIES), ("clayton", 90), ("joe", 270)])
-def test_both_functions_are_those_of_the_library(name, rotation, types):
+def test_both_functions_match_the_library(name, rotation, types):
     pair = pair_of(name, types, rotation)
     one, other = intervals(types[0]), tuple(np.roll(each, 30) for each in intervals(types[1]))
     first, second = pair.both(one, other)

@@ -1,4 +1,4 @@
-"""The vine: the contract; H against that of a normal, given points and intervals; densities, restrictions, storage."""
+"""The vine: conformance; H compared with the normal; densities, restrictions, storage."""
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ def test_conformance(check):
 
 
 def partial_correlations():
-    """Return the correlation of each pair of a path given those between, and how many these are."""
+    """Return the correlation of each pair of a path given those between, and the number of these."""
     for tree in range(3):
         for i in range(3 - tree):
             pair, between = [i, i + tree + 1], [*range(i + 1, i + tree + 1)]
@@ -50,7 +50,7 @@ def gaussian_vine(discrete):
     return vine
 
 
-def test_a_t_copula_is_a_vine_of_student_pairs():
+def test_t_copula_is_a_vine_of_student_pairs():
     """Given d numbers, a t with nu degrees of freedom is one with nu + d, by scipy; and so is its density."""
     nu = 4.0
     parameters = tuple(np.array([[rho], [nu + between]]) for rho, between in partial_correlations())
@@ -69,7 +69,7 @@ def test_a_t_copula_is_a_vine_of_student_pairs():
     np.testing.assert_allclose(np.log(density), by_scipy, atol=1e-7)
 
 
-def test_numbers_that_are_extreme_together_have_few_degrees_of_freedom():
+def test_jointly_extreme_numbers_have_few_degrees_of_freedom():
     x = stats.multivariate_t(shape=[[1, 0.5], [0.5, 1]], df=3, seed=2).rvs(1500)
     frame = pd.DataFrame(x, columns=["x", "y"])
     train, new = encode(frame.iloc[:1000]), encode(frame.iloc[1000:])
@@ -84,7 +84,7 @@ def test_numbers_that_are_extreme_together_have_few_degrees_of_freedom():
     assert scores[0][known].mean() - scores[1][known].mean() > 0.03
 
 
-def test_the_target_given_points_is_that_of_the_normal():
+def test_target_given_points_matches_the_normal():
     z = np.random.default_rng(0).multivariate_normal(np.zeros(4), R, 50)
     slopes = np.linalg.solve(R[1:, 1:], R[1:, 0])
     sd = np.sqrt(1.0 - R[0, 1:] @ slopes)
@@ -93,7 +93,7 @@ def test_the_target_given_points_is_that_of_the_normal():
     np.testing.assert_allclose(found, stats.norm.cdf((z[:, 0] - z[:, 1:] @ slopes) / sd), atol=1e-6)
 
 
-def test_the_target_given_an_interval_is_that_of_the_normal():
+def test_target_given_an_interval_matches_the_normal():
     """Of one given, which is an interval: P(T <= t | a < G <= b), by scipy's bivariate normal."""
     vine = DVine(np.array([False, True]), ("gaussian",), np.zeros(1, dtype=np.int64), (np.array([[0.6]]),))
     for t, a, b in ((0.3, 0.2, 0.7), (0.9, 0.0, 0.4), (0.05, 0.55, 1.0)):
@@ -135,7 +135,7 @@ def test_densities_integrate_to_one_and_draws_follow_them(fitted):
         assert np.abs(at - below).max() < 0.06
 
 
-def test_restricted_draws_are_truncated_ones(fitted):
+def test_restricted_draws_are_truncated(fitted):
     sampler, given, target = fitted
     n = 4000
     rows = given.take(np.full(n, 5))
@@ -151,7 +151,7 @@ def test_restricted_draws_are_truncated_ones(fitted):
     assert sampler.sample_within(rows.take(np.arange(3)), RowStreams.from_seed(1, 3), far).rejected.all()
 
 
-def test_ordered_levels_among_some():
+def test_ordered_levels_among_the_givens():
     frame = frame_of()
     frame["y"] = pd.cut(frame["y"], [-1, 0.5, 1.0, 2.0, 99])
     given, target = encode(frame)
@@ -167,7 +167,7 @@ def test_ordered_levels_among_some():
     assert np.exp(found.log_mass[0]) == pytest.approx(each[0] + each[2], abs=0.01)
 
 
-def test_the_strongest_givens_are_kept_first(fitted):
+def test_strongest_givens_are_kept_first(fitted):
     sampler, _, _ = fitted
     assert len(sampler.variables_) == 3
     assert sampler.variables_[0].source == 0  # x says more of y than a job does
@@ -175,7 +175,7 @@ def test_the_strongest_givens_are_kept_first(fitted):
     assert none.variables_ == ()
 
 
-def test_unseen_values_of_givens_are_between_those_seen(fitted):
+def test_unseen_values_of_givens_lie_between_seen_ones(fitted):
     sampler, given, target = fitted
     rows = np.tile(given.matrix[:1], (3, 1))
     rows[:, 0] = [-9.0, 0.12345, 9.0]
@@ -192,7 +192,7 @@ def test_small_and_constant_targets():
         assert np.isfinite(sampler.log_density(given, target.values)).all()
 
 
-def test_what_is_refused(monkeypatch):
+def test_invalid_input_raises(monkeypatch):
     given, target = encode(frame_of(60))
     with pytest.raises(InputError, match=r"families of VineSampler is 'normal'; known: 'parametric', .*"):
         mcce.VineSampler(families="normal").fit(given, target)
@@ -224,6 +224,6 @@ def spoilt(vine, **changes):
         ({"families": ("student",) * 6}, "rejects the pair copulas"),
     ],
 )
-def test_a_vine_that_is_none_is_refused(changes, match):
+def test_invalid_vine_raises(changes, match):
     with pytest.raises(InputError, match=match):
         spoilt(gaussian_vine([False] * 4), **changes).check_state()

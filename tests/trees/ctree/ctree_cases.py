@@ -1,4 +1,4 @@
-"""Reading the cases that party grew (tests/fixtures/ctree)."""
+"""Reading the cases grown by party (tests/fixtures/ctree)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Case:
         }
 
     def numbers(self, table: str, column: str) -> np.ndarray:
-        """A column of a table of R; what does not apply is NaN."""
+        """A column of an R table; cells that do not apply are NaN."""
         return np.array([float(cell or "nan") for cell in self.tables[table][column]])
 
 
@@ -91,14 +91,14 @@ def read_logicals() -> list[LogicalCase]:
 
 
 def as_in_r(table: pd.DataFrame) -> tuple[Table, Column]:
-    """Encode a table, the response last, as mcceR's call hands it to party: bool columns are logicals."""
+    """Encode a table, the response last, as mcceR passes it to party: bool columns are logicals."""
     features = read_columns(table, "the table")
     encoded = Table(tuple(features), encode_columns(table, features, "the table"), complete=True)
     return encoded.first(len(features) - 1), party_response(encoded.column(len(features) - 1))
 
 
 def tied(statistics: np.ndarray) -> np.ndarray:
-    """Which variables of a node have the same statistic as another one, but for rounding."""
+    """Return which variables of a node have the same statistic as another one up to rounding."""
     near = np.isclose(statistics[:, :, None], statistics[:, None, :], rtol=1e-10, atol=0)
     return (near.sum(axis=2) > 1) & (statistics > 1e-10)
 

@@ -1,4 +1,4 @@
-"""Decompositions of small matrices: R's to the last bit, and what any decomposition must be."""
+"""Decompositions of small matrices: equal to R bit for bit, and mathematically valid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcce.trees.ctree.svd_kernels import MOST_ROWS, decompose
 STORED = Path(__file__).parents[2] / "fixtures" / "svd" / "svd.json.gz"
 
 
-def test_every_bit_is_that_of_the_reference_version_of_lapack():
+def test_every_bit_matches_the_reference_lapack():
     stored = json.loads(gzip.decompress(STORED.read_bytes()))
     assert len(stored) == 60
     for case in stored:
@@ -27,7 +27,7 @@ def test_every_bit_is_that_of_the_reference_version_of_lapack():
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, MOST_ROWS, MOST_ROWS + 1])
 @pytest.mark.parametrize("kind", ["full", "singular", "zero", "graded", "diagonal", "repeated"])
-def test_a_decomposition_is_one(n, kind):
+def test_decomposition_is_valid(n, kind):
     rng = np.random.default_rng(n)
     full = rng.normal(size=(n, n))
     matrix = {
@@ -49,7 +49,7 @@ def test_a_decomposition_is_one(n, kind):
         np.testing.assert_allclose(vectors @ vectors.T, np.eye(n), rtol=0, atol=1e-14 * n)
 
 
-def test_sweeps_that_do_not_converge_leave_it_to_numpy(monkeypatch):
+def test_non_convergence_falls_back_to_numpy(monkeypatch):
     matrix = np.random.default_rng(4).normal(size=(6, 6))
     monkeypatch.setattr(svd_kernels, "_decompose", lambda *_: False)
     for ours, numpys in zip(decompose(matrix), np.linalg.svd(matrix)):

@@ -1,4 +1,4 @@
-"""Conditional inference trees: against the trees that R's party grew, growing, and odd input."""
+"""Conditional inference trees compared with R's party, tree growth, and unusual input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def numbered(tree, values):
 
 
 def goes_to(tree, node, values):
-    """Child that each value of a node's variable goes to, from the documentation of `Tree`."""
+    """Return the child for each value of a node's variable, from the documentation of `Tree`."""
     if tree.mask_at[node] >= 0:
         left = tree.masks[tree.mask_at[node] + values]
     else:
@@ -56,7 +56,7 @@ def grown(request) -> tuple[Case, str, CtreeTree]:
     return case, run, grow(case.given, case.target, **case.settings(run))
 
 
-def test_every_row_is_in_partys_node(grown):
+def test_every_row_is_in_the_node_of_party(grown):
     case, run, tree = grown
     train, new = (case.numbers(f"where_{rows}_{run}", "node") for rows in ("train", "new"))
     assert np.array_equal(tree.number[tree.route(case.given.matrix)], train)
@@ -66,14 +66,14 @@ def test_every_row_is_in_partys_node(grown):
         assert np.array_equal(donors, np.flatnonzero(train == tree.number[node]))
 
 
-def test_statistics_and_criteria_are_partys(grown):
+def test_statistics_and_criteria_match_party(grown):
     case, run, tree = grown
     for ours, theirs in ((tree.statistics, "statistic"), (tree.criteria, "criterion")):
         assert_close(numbered(tree, ours), case.numbers(f"tests_{run}", theirs).reshape(tree.statistics.shape))
     assert_close(numbered(tree, tree.criterion), case.numbers(f"nodes_{run}", "max_criterion"))
 
 
-def test_every_split_is_partys(grown):
+def test_every_split_matches_party(grown):
     case, run, tree = grown
     assert np.array_equal(numbered(tree, tree.size), case.numbers(f"nodes_{run}", "n"))
     for node, row in zip(np.argsort(tree.number), case.tables[f"nodes_{run}"].to_dict("records")):
@@ -96,7 +96,7 @@ def test_every_split_is_partys(grown):
 
 
 @pytest.mark.parametrize("name", slow_but(PARITY_CASES, *PARITY_CASES[::3]))
-def test_the_trees_of_mccer(name):
+def test_trees_of_mccer(name):
     meta = read_meta(name)
     levels = {column: d["levels"] for column, d in meta["columns"].items() if d["type"] in ("factor", "ordered")}
     frame = read_table(name, "x_train", text=levels)
@@ -119,8 +119,8 @@ def test_the_trees_of_mccer(name):
 
 
 @pytest.mark.slow
-def test_logicals_and_variables_that_say_the_same():
-    """The tied statistics are party's to the last bit: it decides which variable a node is cut on."""
+def test_logicals_and_redundant_variables():
+    """The tied statistics match party to the last bit, which determines the split variable."""
     n_tied = 0
     for case in read_logicals():
         tree = grow(case.given, case.target, mincriterion=case.mincriterion, min_split=2, min_leaf=1)
@@ -132,7 +132,7 @@ def test_logicals_and_variables_that_say_the_same():
     assert n_tied > 300
 
 
-def test_a_logical_is_tested_as_two_levels_and_cut_as_a_number():
+def test_logical_is_tested_as_two_levels_and_split_as_a_number():
     rng = np.random.default_rng(5)
     yes = rng.random(60) < 0.4
     frame = pd.DataFrame({"x": yes, "y": rng.normal(size=60) - 2 * yes})
@@ -172,7 +172,7 @@ def test_limits_on_size_and_depth():
     assert grow(given, target, mincriterion=1.0).n_nodes == 1
 
 
-def test_the_same_tree_from_a_table_cut_from_a_larger_one():
+def test_tree_is_equal_for_a_subset_of_a_larger_table():
     frame = simulated()
     given, target = encode(frame)
     alone = encode(frame[["noise", "x", "y"]])[0]
@@ -181,7 +181,7 @@ def test_the_same_tree_from_a_table_cut_from_a_larger_one():
         np.testing.assert_array_equal(part, whole[name])
 
 
-def test_state_gives_the_tree_back():
+def test_state_restores_the_tree():
     given, target = encode(simulated())
     tree = grow(given, target)
     again = Tree.from_state(tree.get_state())
@@ -189,7 +189,7 @@ def test_state_gives_the_tree_back():
     assert np.array_equal(again.route(given.matrix), tree.route(given.matrix))
 
 
-def test_missing_values_take_no_part_and_go_to_the_larger_child():
+def test_missing_values_are_ignored_and_go_to_the_larger_child():
     rng = np.random.default_rng(4)
     frame = simulated(300)
     lost = rng.random(300) < 0.3
@@ -213,7 +213,7 @@ def test_missing_values_go_right_if_the_children_are_equal():
     assert tree.number[tree.route(given.matrix)][-1] == 3
 
 
-def test_a_variable_with_few_values_is_not_tested_nor_counted():
+def test_variable_with_few_values_is_neither_tested_nor_counted():
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"x": rng.normal(size=60), "rare": rng.normal(size=60), "y": rng.normal(size=60)})
     frame.loc[15:, "rare"] = np.nan
@@ -240,7 +240,7 @@ def test_two_level_factors_are_routed_as_numbers():
 
 @pytest.mark.parametrize("kind", ["number", "factor", "ordered"])
 @pytest.mark.parametrize("n", [1, 2, 5, 60])
-def test_nothing_to_split_on_gives_a_single_leaf(n, kind):
+def test_no_predictors_give_a_single_leaf(n, kind):
     rng = np.random.default_rng(n)
     y = pd.Series(rng.normal(size=n))
     if kind != "number":
@@ -264,7 +264,7 @@ def test_one_level_or_one_value_gives_a_single_leaf(statistic):
         assert grow(given, target, statistic=statistic, mincriterion=0.0).n_nodes == 1
 
 
-def test_numbers_far_from_zero_are_still_numbers():
+def test_numbers_far_from_zero_are_handled():
     rng = np.random.default_rng(8)
     label = rng.choice(list("ab"), 300)
     x = np.round(4 * (label == "b") + rng.normal(size=300), 1)
@@ -287,7 +287,7 @@ def test_copies_of_a_column_with_many_levels():
     assert tree.statistics[0, 0] == pytest.approx(stats.chi2_contingency(table).statistic * 2999 / 3000)
 
 
-def test_a_missing_response_is_refused():
+def test_missing_response_raises():
     given, target = encode(simulated())
     with pytest.raises(InputError, match="'y' of a tree has missing values"):
         grow(given, Column(target.feature, np.where(np.arange(400) < 3, np.nan, target.values)))

@@ -1,4 +1,4 @@
-"""The tests of independence: moments of all permutations, known distributions, no favour."""
+"""Independence tests: moments of all permutations, known distributions, no selection bias."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def dummies(codes, n_levels):
 
 
 @pytest.mark.parametrize(("x_levels", "y_levels"), [(0, 0), (3, 0), (0, 3), (2, 3)])
-def test_moments_are_those_of_all_permutations(x_levels, y_levels):
+def test_moments_match_all_permutations(x_levels, y_levels):
     from itertools import permutations
 
     rng = np.random.default_rng(3)
@@ -35,7 +35,7 @@ def test_moments_are_those_of_all_permutations(x_levels, y_levels):
 
 
 @pytest.mark.parametrize("seed", nightly_but(range(20), *range(6)))
-def test_closed_form_is_the_pseudo_inverse(seed):
+def test_closed_form_matches_the_pseudo_inverse(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(20, 200))
     n_classes = int(rng.integers(2, 6))
@@ -58,7 +58,7 @@ def test_closed_form_is_the_pseudo_inverse(seed):
 
 
 @pytest.mark.slow
-def test_rounding_of_a_p_value_decides_nothing():
+def test_rounding_of_a_p_value_does_not_matter():
     statistic = np.abs(np.random.default_rng(2).normal(size=20_000)) * 4
     for freedom in (1, 2, 6):
         above = statistic
@@ -111,7 +111,7 @@ def test_criteria_of_the_three_kinds():
 
 
 @pytest.mark.nightly
-def test_splits_where_there_is_nothing_at_the_stated_level_and_without_favour():
+def test_null_splits_have_the_stated_level_without_selection_bias():
     rng = np.random.default_rng(11)
     levels = {"two": list("ab"), "many": list("abcdefgh")}
     frame = pd.DataFrame({name: pd.Categorical(rng.choice(known, 120), known) for name, known in levels.items()})

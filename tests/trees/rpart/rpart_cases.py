@@ -1,4 +1,4 @@
-"""Trees that R's rpart grew (tests/fixtures/rpart), and how ours are compared with them: to the bit."""
+"""Trees grown by R's rpart (tests/fixtures/rpart), and the bitwise comparison with them."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def encode(frame: pd.DataFrame, response: str, new: pd.DataFrame | None = None) 
 
 
 def grow(given: Table, target: Column, control: dict[str, Any], *, fused: bool = False) -> RpartTree:
-    """Our tree by R's names of the settings."""
+    """Grow our tree by R's names of the settings."""
     settings = {ours: control[theirs] for theirs, ours in CONTROL.items() if theirs in control}
     return rpart.grow(given, target, **settings, fused=fused)
 
 
 def where(tree: RpartTree) -> np.ndarray:
-    """Row of rpart's frame that each training row came to, by our donors."""
+    """Return the row of rpart's frame of each training row, by our donors."""
     row = np.empty(tree.donors.size, dtype=np.int64)
     for node in tree.frame_order:  # a node before those below it
         row[tree.donors[tree.start[node] :][: tree.size[node]]] = tree.frame_row[node]
@@ -65,7 +65,7 @@ def where(tree: RpartTree) -> np.ndarray:
 
 
 def differences(tree: RpartTree, given: Table, target: Column, answer: Answer, new: Table | None = None) -> list[str]:
-    """Name what differs from rpart's answer, in any bit."""
+    """Name the differences from rpart's answer, in any bit."""
     frame = tree.frame(given.names)
     frame["yval"] += 0 if target.feature.is_numeric else 1
     splits, csplit = tree.splits(given.names)
@@ -90,7 +90,7 @@ def _same(ours: pd.Series, theirs: pd.Series) -> bool:
 
 
 def _widened(table: np.ndarray, width: int) -> np.ndarray:
-    """R's table of level sides is as wide as its widest column, used or not; 2 says nothing."""
+    """R's table of level sides is as wide as its widest column, used or not; 2 means no side."""
     return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=2) if len(table) else np.empty((0, 0))
 
 
@@ -110,6 +110,6 @@ def typed(columns: dict[str, list[str]], types: dict[str, dict[str, Any]]) -> pd
 
 
 def numbers(table: pd.DataFrame, text: tuple[str, ...] = ("var",)) -> pd.DataFrame:
-    """A stored table of numbers, but for the columns of text; `NA` is NaN."""
+    """A stored table of numbers except for the columns of text; `NA` is NaN."""
     as_float = {name: float for name in table if name not in text}  # to_numeric loses bits before pandas 3
     return table.replace("NA", "nan").astype(as_float)

@@ -1,4 +1,4 @@
-"""Trees in rpart's dialect: settings, small tables, missing values, and the tree as others use it."""
+"""Trees in the rpart dialect: settings, small tables, missing values, and the interface of the tree."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def table(frame, response="y", **kinds):
     ("given", "expected"),
     [((None, None), (20, 7)), ((None, 5), (15, 5)), ((10, None), (10, 3)), ((1, None), (1, 1)), ((4, 3), (4, 3))],
 )
-def test_one_of_the_two_sizes_sets_the_other(given, expected):
+def test_minsplit_and_minbucket_set_each_other(given, expected):
     assert rpart.control(*given) == expected
 
 
-def test_surrogates_and_competitors_change_nothing_in_complete_numbers():
+def test_surrogates_and_competitors_do_not_matter_for_complete_numbers():
     rng = np.random.default_rng(1)
     given, target = table(pd.DataFrame(rng.normal(size=(500, 4)), columns=["a", "b", "c", "y"]))
     rich, poor = rpart.grow(given, target, cp=0.0), rpart.grow(given, target, cp=0.0, max_compete=0, max_surrogate=0)
@@ -57,7 +57,7 @@ def test_depth_is_limited(depth):
     assert (tree.number.max() >= 2**depth) == bool(depth == 0 or tree.n_nodes > 1)
 
 
-def test_a_depth_that_rpart_cannot_number_is_refused():
+def test_depth_that_rpart_cannot_number_raises():
     given, target = table(pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, 2.0]}))
     with pytest.raises(InputError, match=r"max_depth is 31; a tree of rpart has a depth of up to 30\."):
         rpart.grow(given, target, max_depth=31)
@@ -70,21 +70,21 @@ def many_levels(k):
     return pd.DataFrame({"job": pd.Categorical.from_codes(codes, levels), "y": y})
 
 
-def test_fourteen_levels_are_tried_in_all_subsets():
+def test_all_subsets_of_fourteen_levels_are_tried():
     given, target = table(many_levels(14))
     tree = rpart.grow(given, target)
     assert tree.n_leaves == 3
     assert tree.impurity[tree.feature < 0].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_more_levels_are_refused_with_a_way_out():
+def test_more_levels_raise_with_a_fix():
     given, target = table(many_levels(15))
     message = "column 'job' has 15 levels; for a target of three or more classes rpart tries all 16,383 ways"
     with pytest.raises(InputError, match=f"{re.escape(message)}.*Group rare levels, make the column ordered"):
         rpart.grow(given, target)
 
 
-def test_many_levels_are_fine_if_unused_ordered_or_for_two_classes():
+def test_many_levels_are_allowed_if_unused_ordered_or_for_two_classes():
     frame = many_levels(15)
     used = frame[frame["job"] != "l14"].reset_index(drop=True)
     assert rpart.grow(*table(used)).n_leaves == 3
@@ -94,7 +94,7 @@ def test_many_levels_are_fine_if_unused_ordered_or_for_two_classes():
     assert rpart.grow(*table(two)).n_leaves == 2
 
 
-def test_a_target_with_missing_values_is_refused():
+def test_target_with_missing_values_raises():
     given, target = table(pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, np.nan]}))
     with pytest.raises(InputError, match=r"the target 'y' of a tree has missing values; model them apart\."):
         rpart.grow(given, target)
@@ -103,7 +103,7 @@ def test_a_target_with_missing_values_is_refused():
 # ------------------------------------------------------------------ small tables
 
 
-def test_no_predictors_make_a_single_leaf():
+def test_no_predictors_give_a_single_leaf():
     given, target = table(pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.0, 5.0, 9.0]}))
     tree = rpart.grow(given.first(0), target)
     assert tree.n_leaves == 1
@@ -112,14 +112,14 @@ def test_no_predictors_make_a_single_leaf():
 
 
 @pytest.mark.parametrize("y", [[2.0] * 30, ["a"] * 30])
-def test_a_constant_target_makes_a_single_leaf(y):
+def test_constant_target_gives_a_single_leaf(y):
     given, target = table(pd.DataFrame({"a": np.arange(30.0), "y": y}))
     tree = rpart.grow(given, target, cp=0.0)
     assert tree.n_leaves == 1
     assert np.isnan(tree.complexity[0])
 
 
-def test_unused_levels_of_the_target_do_no_harm():
+def test_unused_levels_of_the_target_are_ignored():
     y = pd.Categorical.from_codes([1] * 20 + [3] * 20, ["never", "a", "neither", "b", "nor"])
     given, target = table(pd.DataFrame({"a": np.arange(40.0), "y": y}))
     tree = rpart.grow(given, target)
@@ -127,8 +127,8 @@ def test_unused_levels_of_the_target_do_no_harm():
     assert tree.value.tolist() == [1.0, 1.0, 3.0]
 
 
-def test_a_cut_between_neighbouring_floats_that_parts_nothing_is_none():
-    """R grows empty leaves up to the greatest depth, and then cuts them all back."""
+def test_cut_between_neighbouring_floats_that_separates_nothing_is_skipped():
+    """R grows empty leaves up to the maximal depth and then prunes them all."""
     x = 1.0 + np.repeat([0.0, 1.0], 20) * 2.0**-52
     given, target = table(pd.DataFrame({"a": x, "y": np.repeat([0.0, 1.0], 20)}))
     for cp in (0.0, -1.0):
@@ -142,7 +142,7 @@ def test_a_cut_between_neighbouring_floats_that_parts_nothing_is_none():
 
 @pytest.fixture
 def gaps():
-    """x decides, z half agrees with it; some rows lack x, one lacks both."""
+    """x determines y, z partly agrees with it; some rows lack x, one lacks both."""
     rng = np.random.default_rng(3)
     x = rng.normal(size=201)
     frame = pd.DataFrame({"x": x, "z": x + rng.normal(size=201), "y": 10.0 * (x > 0.2) + rng.normal(size=201)})
@@ -151,7 +151,7 @@ def gaps():
     return frame
 
 
-def test_rows_without_a_value_go_by_the_surrogate(gaps):
+def test_rows_with_a_missing_value_follow_the_surrogate(gaps):
     given, target = table(gaps)
     tree = rpart.grow(given, target, max_depth=1)
     surrogate = tree.first_split[0] + 1 + tree.n_compete[0]
@@ -161,7 +161,7 @@ def test_rows_without_a_value_go_by_the_surrogate(gaps):
     assert tree.route(given.matrix)[5:21].tolist() == expected.tolist()
 
 
-def test_a_row_without_any_value_is_no_part_of_the_tree_but_a_donor(gaps):
+def test_row_without_values_is_excluded_from_the_tree_but_is_a_donor(gaps):
     given, target = table(gaps)
     tree = rpart.grow(given, target)
     without = rpart.grow(*table(gaps.iloc[1:].reset_index(drop=True)))
@@ -173,7 +173,7 @@ def test_a_row_without_any_value_is_no_part_of_the_tree_but_a_donor(gaps):
     assert sorted(tree.donors) == list(range(201))
 
 
-def test_without_a_majority_a_row_stays_where_it_is():
+def test_row_without_a_majority_stays_in_its_node():
     x = np.r_[np.arange(20.0), np.nan]
     given, target = table(pd.DataFrame({"x": x, "const": 1.0, "y": np.r_[np.repeat([0.0, 1.0], 10), 5.0]}))
     tree = rpart.grow(given, target, max_depth=1)
@@ -203,7 +203,7 @@ def test_leaves_hold_their_rows_and_donors_ascend(gaps):
         assert np.array_equal(donors, np.flatnonzero(leaf == node))
 
 
-def test_two_levels_are_routed_as_numbers_and_more_by_their_sides():
+def test_two_levels_are_routed_as_numbers_and_more_by_subsets():
     rng = np.random.default_rng(4)
     two, five = rng.integers(0, 2, 300), rng.integers(0, 5, 300)
     frame = pd.DataFrame({"two": np.array(["p", "q"])[two], "five": np.array(list("abcde"))[five]})
@@ -217,7 +217,7 @@ def test_two_levels_are_routed_as_numbers_and_more_by_their_sides():
     assert tree.masks[tree.mask_at[0] :][:5].tolist() == [True, False, True, False, True]
 
 
-def test_a_tree_comes_back_from_its_state(gaps):
+def test_tree_round_trips(gaps):
     given, target = table(gaps)
     tree = rpart.grow(given, target, cp=0.0)
     again = Tree.from_state(tree.get_state())
@@ -259,26 +259,26 @@ def test_kernels_are_compiled_once_for_any_table(names, response):
     assert len(kernels.route_rows.signatures) <= 1
 
 
-def test_rows_that_are_all_empty_make_a_single_leaf():
+def test_all_missing_rows_give_a_single_leaf():
     given, target = table(pd.DataFrame({"x": [np.nan] * 5, "y": [1.0, 2.0, 3.0, 4.0, 5.0]}))
     tree = rpart.grow(given, target)
     assert tree.n_leaves == 1
     assert tree.donors.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_the_tables_of_a_tree_without_splits_are_empty():
+def test_tables_of_a_tree_without_splits_are_empty():
     given, target = table(pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.0, 5.0, 9.0]}))
     splits, csplit = rpart.grow(given, target).splits(given.names)
     assert splits.empty
     assert csplit.shape == (0, 0)
 
 
-def test_a_column_of_whole_numbers_as_the_target():
+def test_integer_column_as_the_target():
     given, target = table(pd.DataFrame({"a": np.arange(40), "y": np.repeat([1, 7], 20)}))
     assert rpart.grow(given, Column(target.feature, target.values)).value.tolist() == [4.0, 1.0, 7.0]
 
 
-def test_the_fixtures_say_how_they_were_made():
+def test_fixtures_document_their_origin():
     assert json.dumps(read_stored("random")["versions"])
     assert (FOLDER / "README.md").read_text().count("rpart 4.1.19")
 
@@ -286,7 +286,7 @@ def test_the_fixtures_say_how_they_were_made():
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("response", ["number", "two", "three"])
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_a_column_without_levels_takes_no_part(place, response, ordered):
+def test_column_without_levels_is_ignored(place, response, ordered):
     rng = np.random.default_rng(3)
     n = 400
     frame = pd.DataFrame({"job": rng.choice(["clerk", "pilot", "cook"], n), "age": rng.normal(size=n)})

@@ -1,4 +1,4 @@
-"""Trees of an R with fused multiply-adds: Debian's R on ARM, recorded, on the data sets where it differs from x86."""
+"""Trees of an R with fused multiply-adds (Debian on ARM), on data sets where it differs from x86."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.trees.rpart.rpart_cases import encode, grow, where
 
 
 @pytest.mark.nightly
-def test_every_improvement_to_the_bit_and_every_row_in_its_leaf():
+def test_improvements_are_identical_and_rows_are_in_the_same_leaf():
     kept = read_fused()["trees"]
     other_bits = other_splits = 0
     for chunk in range(CHUNKS):
@@ -35,7 +35,7 @@ def test_every_improvement_to_the_bit_and_every_row_in_its_leaf():
     assert other_splits == 2  # of 400 data sets: columns that say the same
 
 
-def test_the_generator_says_how_r_was_compiled():
+def test_generator_states_how_r_was_compiled():
     rng = np.random.default_rng([2024, 2])
     cases = [draw_case(rng) for _ in range(33)]
     frame = cases[-1].frame.dropna().drop(columns="y")  # one where a split changes

@@ -1,4 +1,4 @@
-"""Trees in rpart's dialect against what R's rpart grew, to the bit."""
+"""Trees in the rpart dialect compared with R's rpart, bit for bit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RANDOM = read_stored("random")["cases"]
 FEW_RUNS = ["credit_factor_only_fixed_rpart", "gauss5_minbucket1_rpart", "airquality_categorical_rpart"]
 
 
-def test_there_are_fourteen_data_sets_and_five_of_synthpop():
+def test_fourteen_data_sets_and_five_of_synthpop_exist():
     assert (len(DATA), len(CART), len(RANDOM)) == (14, 5, 200)
 
 
@@ -71,7 +71,7 @@ def cart_case(request):
     return stored, encode(train, "y", typed(stored["new"], types))
 
 
-def test_parity_with_synthpops_trees(cart_case):
+def test_parity_with_trees_of_synthpop(cart_case):
     stored, (given, target, new) = cart_case
     meta = stored["meta"]
     tree = grow(given, target, meta["control"])
@@ -87,7 +87,7 @@ def test_parity_with_synthpops_trees(cart_case):
     assert grow(given, target, meta["control"] | {"cp": -1.0}).n_leaves == meta["n_leaves_cp_minus_1"]
 
 
-def test_parity_of_synthpops_donors(cart_case):
+def test_parity_of_donors_of_synthpop(cart_case):
     stored, (given, target, _) = cart_case
     tree = grow(given, target, stored["meta"]["control"])
     node_of = {int(number): node for node, number in enumerate(tree.number)}
@@ -97,7 +97,7 @@ def test_parity_of_synthpops_donors(cart_case):
         assert (donors + 1).tolist() == [int(row) for row in rows.split(";")]
 
 
-def test_some_rows_of_synthpop_meet_a_level_that_their_node_has_not_seen():
+def test_some_rows_of_synthpop_have_a_level_unseen_in_their_node():
     stored = read_stored("cart_numeric_absent_levels")
     assert "1" in stored["leaf_new"]["absent_level_on_path"]
 
@@ -147,8 +147,8 @@ def test_parity_on_random_data_with_missing_values(first):
         assert differences(grow(given, target, case["control"]), given, target, answer, new) == [], k
 
 
-def test_the_random_data_have_what_is_hard():
-    """Missing values, levels that are never used, surrogates that were used, ordered columns, two to five classes."""
+def test_random_data_cover_the_hard_cases():
+    """Missing values, unused levels, used surrogates, ordered columns, two to five classes."""
     splits = [case["answer"]["splits"] for case in RANDOM]
     surrogates = [count for s in splits for count, adjusted in zip(s["count"], s["adj"]) if adjusted > 0]
     assert sum(count > 0 for count in surrogates) > 15
@@ -159,7 +159,7 @@ def test_the_random_data_have_what_is_hard():
 
 
 def test_equal_values_are_sorted_as_in_r():
-    """What R hands to a splitting function of the user: y = 1, ..., 12 along x, and along a constant."""
+    """What R passes to a user's splitting function: y = 1, ..., 12 along x, and along a constant."""
     packed, values = rpart.sort_column(np.array([3.0, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2]))
     rows = (packed & np.uint64(0xFFFFFFFF)).astype(int) + 1
     assert rows.tolist() == [2, 11, 5, 8, 12, 9, 6, 3, 7, 4, 10, 1]

@@ -1,4 +1,4 @@
-"""Trees of weighted rows in rpart's dialect: R's own, to the bit."""
+"""Weighted trees in the rpart dialect compared with R's rpart, bit for bit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CASES = read_stored("weighted")["cases"]
 
 @pytest.mark.parametrize("k", slow_but(range(len(CASES)), *range(0, len(CASES), 4)))
 def test_parity_with_weighted_rpart(k):
-    """Frames, splits, surrogates, sides of levels, and the way of training rows and new ones."""
+    """Frames, splits, surrogates, sides of levels, and the routes of training rows and new rows."""
     case = CASES[k]
     frame, new = read_frame(case["frame"]), read_frame(case["new"])
     given, target, unseen = encode(frame, "y", new)
@@ -35,7 +35,7 @@ def test_parity_with_weighted_rpart(k):
     assert differences(tree, given, Column(target.feature, target.values), expected, unseen) == []
 
 
-def test_there_are_counts_and_fractions_and_missing_values():
+def test_counts_fractions_and_missing_values_exist():
     whole = [all(w == int(w) for w in case["weights"]) for case in CASES]
     assert 30 < sum(whole) < 50
     assert sum(len(case["answer"]["frame"]["node"]) > 5 for case in CASES) > 15
@@ -55,7 +55,7 @@ def test_sizes_count_rows_and_not_weights():
     np.testing.assert_allclose(heavy.impurity, 10 * plain.impurity, rtol=1e-12)
 
 
-def test_a_chain_of_rparts_trees_draws_by_weight():
+def test_chain_of_rpart_trees_draws_by_weight():
     X = pd.DataFrame({"group": ["a", "b"] * 60, "value": np.tile([1.0, 5.0, 2.0, 6.0], 30)})
     weights = np.tile([1.0, 1.0, 3.0, 1.0], 30)
     sampler = mcce.CartSampler(dialect="rpart")

@@ -1,4 +1,4 @@
-"""Adversarial forests against brute force over their own leaves."""
+"""Adversarial forests compared with brute force over their leaves."""
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ def forest():
 
 
 def naive_factor(leaves, leaf, j, value):
-    """One column's density in one leaf, from the rows of the leaf and its bounds, slowly."""
+    """The density of one column in one leaf, from the rows of the leaf and its bounds, by a plain loop."""
     coding = leaves.codings[j]
     lo, hi = leaves.low[leaf, j], leaves.high[leaf, j]
     decoded = coding.value_of_code
@@ -75,9 +75,9 @@ def naive_density(generator, row, columns):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("places", [[3, 5], *nightly([0, 40, 100])], ids=str)
-def test_densities_are_those_of_brute_force(forest, places):
+def test_densities_match_brute_force(forest, places):
     rows = X.copy()
-    rows.iloc[3, rows.columns.get_loc("gain")] = 33.333  # a number that nobody has
+    rows.iloc[3, rows.columns.get_loc("gain")] = 33.333  # an unseen number
     rows.iloc[5, rows.columns.get_loc("y")] = 25.5
     rows = rows.iloc[places]
     ordered = forest._layout.order(forest.schema_.encode(rows).matrix, WANTED[places]).matrix
@@ -87,8 +87,8 @@ def test_densities_are_those_of_brute_force(forest, places):
         np.testing.assert_allclose(found[i], np.log(np.array(sums[1:]) / sums[:-1]), rtol=1e-9)
 
 
-def test_a_density_does_not_depend_on_the_rows_beside_it(forest):
-    """Rows with the same values ask a leaf once; each alone, all together and backwards are the same."""
+def test_density_does_not_depend_on_other_rows(forest):
+    """Rows with equal values query a leaf once; single, joint and reversed evaluation agree."""
     rows = X.head(40)
     together = forest.log_density(rows)
     pd.testing.assert_series_equal(forest.log_density(rows[::-1])[::-1], together, rtol=1e-13)
@@ -130,8 +130,8 @@ def test_draws_follow_the_density_of_a_number(forest):
     assert stats.kstest(drawn, lambda x: np.interp(x, grid, cdf / cdf[-1])).pvalue > 1e-4
 
 
-def test_draws_inside_restrictions_are_those_that_would_be_inside(forest):
-    """Exact conditioning of the joint: also of features that are not restricted. Rejection tells."""
+def test_restricted_draws_match_filtered_draws(forest):
+    """Exact conditioning of the joint, also of unrestricted features, compared with rejection."""
     n = 30_000
     free = forest.draw(request_of(forest, n)).rows
     frame = forest.schema_.decode(free)
@@ -159,8 +159,8 @@ def test_draws_inside_restrictions_are_those_that_would_be_inside(forest):
 
 
 @pytest.mark.slow
-def test_a_single_allowed_number_is_conditioned_on(forest):
-    """Given y = 17, the leaves are those of group b's rows: brute force over the leaves' densities."""
+def test_single_allowed_number_is_conditioned_on(forest):
+    """Given y = 17, the leaves are those of the rows of group b: brute force over the densities of the leaves."""
     n = 4000
     single = Within(low=np.full(n, 17.25), high=np.full(n, 17.25))
     drawn = forest.draw(request_of(forest, n, restrictions={"y": single}))
@@ -174,7 +174,7 @@ def test_a_single_allowed_number_is_conditioned_on(forest):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_is_dead_and_says_of_what(forest):
+def test_infeasible_rows_are_dead_with_a_cause(forest):
     n = 12
     within = {
         "job": Within(levels=np.tile([True, True, False, False], (n, 1))),
@@ -186,7 +186,7 @@ def test_what_cannot_be_is_dead_and_says_of_what(forest):
     assert np.isfinite(drawn.rows[:, [0, 3, 4]]).all()
 
 
-def test_given_values_that_nobody_has_say_in_which_leaves_they_lie(forest):
+def test_unseen_given_values_report_their_leaves(forest):
     """No training row has 40 rooms: a number with point mass, whose likelihood is 0 in every leaf."""
     far = forest.sample(300, pd.DataFrame({"group": ["b"], "rooms": [40]}))
     most = forest.sample(300, pd.DataFrame({"group": ["b"], "rooms": [int(X["rooms"].max())]}))
@@ -217,7 +217,7 @@ def test_odd_tables():
 
 
 @pytest.mark.slow
-def test_independent_features_cannot_be_told_and_dependent_ones_can_at_first():
+def test_independent_features_are_indistinguishable_and_dependent_ones_are_not():
     rng = np.random.default_rng(1)
     apart = pd.DataFrame(rng.normal(size=(400, 3)))
     apart.columns = list("abc")
@@ -242,7 +242,7 @@ def test_independent_features_cannot_be_told_and_dependent_ones_can_at_first():
         ({"max_rounds": "x"}, "max_rounds of AdversarialForest is 'x'"),
     ],
 )
-def test_wrong_settings(settings, message):
+def test_invalid_settings_raise(settings, message):
     with pytest.raises(InputError, match=message):
         AdversarialForest(**settings).fit(X)
 
@@ -252,7 +252,7 @@ def test_no_row_is_left_out_of_its_density(forest):
         forest.log_density(X, decision=WANTED, training=True)
 
 
-def test_only_one_thread_s_worth_of_answers():
+def test_same_seed_gives_same_rows_and_another_seed_differs():
     made = AdversarialForest(fixed=["group"], n_trees=3, random_state=2).fit(X)
     again = AdversarialForest(fixed=["group"], n_trees=3, random_state=2).fit(X)
     pd.testing.assert_frame_equal(made.sample(50), again.sample(50))

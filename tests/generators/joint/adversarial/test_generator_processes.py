@@ -1,4 +1,4 @@
-"""Known processes learned by an adversarial forest, beside a tree's chain."""
+"""Known processes learned by an adversarial forest, compared with a chain of trees."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def forest(rows, **settings):
 
 
 @pytest.mark.slow
-def test_its_own_model_is_learned_nearly_to_the_truth():
+def test_correct_model_is_learned_nearly_exactly():
     made, new = forest(clusters(1500, 1), fixed=["side"]), clusters(1500, 2)
     lost = (clusters_log_density(new) - made.log_density(new)).mean()
     chain = ChainModel(fixed=["side"], random_state=1).fit(clusters(1500, 1))
@@ -34,7 +34,7 @@ def test_its_own_model_is_learned_nearly_to_the_truth():
 
 
 @pytest.mark.slow
-def test_a_skewed_number_whose_spread_grows():
+def test_skewed_number_with_growing_spread():
     made, new = forest(skewed(1500, 1), fixed=["x"]), skewed(1500, 2)
     lost = (skewed_log_density(new) - made.log_density(new)).mean()
     assert 0 < lost < 0.25
@@ -46,7 +46,7 @@ def test_a_skewed_number_whose_spread_grows():
 
 
 @pytest.mark.slow
-def test_atoms_and_whole_numbers():
+def test_atoms_and_integers():
     real = atoms(2000, 1)
     rows = forest(real).sample(4000)
     assert rows["k"].dtype == real["k"].dtype

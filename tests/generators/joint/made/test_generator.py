@@ -1,4 +1,4 @@
-"""Masked networks against brute force: masks, densities, draws, restrictions."""
+"""Masked networks compared with brute force: masks, densities, draws, restrictions."""
 
 import subprocess
 import sys
@@ -62,7 +62,7 @@ def codes_of(network, matrix):
     return np.column_stack([bins.encode(matrix[:, j]) for j, bins in enumerate(network.bins)])
 
 
-def test_densities_are_those_of_the_whole_network(made):
+def test_densities_match_the_whole_network(made):
     network, matrix = made.model_, made._layout.order(made.schema_.encode(X).matrix, WANTED).matrix
     codes = codes_of(network, matrix)
     shares = probabilities(network, codes)
@@ -76,7 +76,7 @@ def test_densities_are_those_of_the_whole_network(made):
     )
 
 
-def test_an_output_sees_only_the_columns_before_it(made):
+def test_output_depends_only_on_preceding_columns(made):
     network = made.model_
     codes = codes_of(network, made._layout.order(made.schema_.encode(X).matrix, WANTED).matrix)
     before = probabilities(network, codes)
@@ -108,7 +108,7 @@ def test_densities_integrate_to_one_and_draws_follow_them(made):
     assert stats.kstest(drawn, lambda x: np.interp(x, grid, cdf / cdf[-1])).pvalue > 1e-4
 
 
-def test_restricted_draws_weighted_follow_the_joint_distribution_inside(made):
+def test_weighted_restricted_draws_follow_the_joint_distribution(made):
     n, k = 30_000, 8000
     free = made.draw(request_of(made, n)).rows
     allowed = (free[:, 2] >= 20.0) & (free[:, 3] >= 1.0)
@@ -128,7 +128,7 @@ def test_restricted_draws_weighted_follow_the_joint_distribution_inside(made):
         assert abs(mean - free[allowed, j].mean()) < 5 * free[allowed, j].std() / np.sqrt(allowed.sum()) + 0.1
 
 
-def test_a_single_number_is_given_and_what_cannot_be_is_dead(made):
+def test_single_number_is_conditioned_on_and_infeasible_rows_are_dead(made):
     n = 30
     single = Within(low=np.full(n, 17.25), high=np.full(n, 17.25))
     drawn = made.draw(request_of(made, n, restrictions={"y": single}))
@@ -139,7 +139,7 @@ def test_a_single_number_is_given_and_what_cannot_be_is_dead(made):
     assert set(rejected.rejected_by) == {1}
 
 
-def test_codes_come_back_as_values():
+def test_codes_map_back_to_values():
     table = Schema.from_data(X).encode(X)
     for j, feature in enumerate(table.features):
         bins = Bins.of(table.matrix[:, j], feature, 8)
@@ -153,7 +153,7 @@ def test_codes_come_back_as_values():
         assert bins.allowed(Within(missing=np.full(N, True)), N).min() == pytest.approx(1.0)
 
 
-def test_learning_neither_reads_nor_changes_global_states(made):
+def test_training_neither_reads_nor_changes_global_state(made):
     torch = pytest.importorskip("torch", reason=WHY)
     torch.manual_seed(3)
     before = torch.random.get_rng_state().clone(), torch.get_num_threads()
@@ -165,12 +165,12 @@ def test_learning_neither_reads_nor_changes_global_states(made):
     assert other.model_.losses.tolist() != made.model_.losses.tolist()
 
 
-def test_the_width_is_chosen_and_epochs_end(made):
+def test_width_is_chosen_and_training_stops(made):
     assert made.model_.degree.size in (16, 24)
     assert made.model_.losses.min() < made.model_.losses[0]
 
 
-def test_it_is_stored_and_drawn_from_without_torch(made, tmp_path):
+def test_stored_network_draws_without_torch(made, tmp_path):
     made.save(tmp_path / "a.mcce")
     again = JointGenerator.load(tmp_path / "a.mcce")
     pd.testing.assert_frame_equal(again.sample(20), made.sample(20))
@@ -199,7 +199,7 @@ def test_it_is_stored_and_drawn_from_without_torch(made, tmp_path):
         (lambda m: {"bins": (*m.bins[:2], replace(m.bins[2], n_bins=0), *m.bins[3:])}, "n_bins are not those"),
     ],
 )
-def test_networks_that_do_not_fit_together_are_refused(made, spoil, message):
+def test_inconsistent_networks_raise(made, spoil, message):
     state = to_state(made)
     with pytest.raises(InputError, match=message):
         from_state(state | {"model_": to_state(replace(made.model_, **spoil(made.model_)))})
@@ -215,23 +215,23 @@ def test_networks_that_do_not_fit_together_are_refused(made, spoil, message):
         ({"learning_rate": 0}, "learning_rate of Made is 0; it must be a number above 0"),
     ],
 )
-def test_wrong_settings(settings, message):
+def test_invalid_settings_raise(settings, message):
     with pytest.raises(InputError, match=message):
         Made(**settings).fit(X)
 
 
-def test_without_torch_it_is_said_how_to_get_it(monkeypatch):
+def test_missing_torch_raises_with_install_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(InputError, match=r"Made is fitted with PyTorch, which is not installed; run pip install"):
         Made().fit(X)
 
 
-def test_it_keeps_the_protocol():
+def test_generator_conforms():
     pytest.importorskip("torch", reason=WHY)
     check_generator(Made(widths=(32,), max_epochs=25, random_state=1, n_jobs=1))
 
 
-def test_a_skewed_number_whose_spread_grows():
+def test_skewed_number_with_growing_spread():
     pytest.importorskip("torch", reason=WHY)
     made, new = Made(fixed=["x"], widths=(32,), random_state=1).fit(skewed(1500, 1)), skewed(1500, 2)
     lost = skewed_log_density(new) - made.log_density(new)
@@ -262,8 +262,8 @@ def test_other_known_processes():
         assert (rows.loc[rows["k"] == k, "amount"] == 0).mean() == pytest.approx(0.8 / (1 + k), abs=0.09)
 
 
-def test_its_own_model():
-    """A table drawn from a network: another one that learns from it is about as good on new rows."""
+def test_correct_model():
+    """A table drawn from a network: a network fitted to it is about as good on new rows."""
     pytest.importorskip("torch", reason=WHY)
     truth = Made(widths=(16,), max_epochs=15, random_state=2).fit(X)
     rows, new = truth.sample(1500), truth.sample(800, random_state=9)
