@@ -830,6 +830,9 @@ class Counterfactuals:
     ) -> Groups:
         """Compare the cost of recourse between groups of factuals; see `mcce.report.groups`.
 
+        The permutation test of equal means is liberal in small groups whose values differ in shape from the rest: with
+        20 and 60 factuals it rejected at level 0.05 in up to 9 per cent of simulations.
+
         Parameters
         ----------
         groups : column name or Series

@@ -151,9 +151,7 @@ class RuleSet:
         (True, True)
         """
         if self.found._questions.apply_rules is None:
-            raise InputError(
-                "these rules were loaded from a file, without the model; find them again to apply them."
-            )
+            raise InputError("these rules were loaded from a file, without the model; find them again to apply them.")
         applied: RuleSet = self.found._questions.apply_rules(X)
         return applied
 
