@@ -1,6 +1,6 @@
-"""Four rules for many: coverage, cost and plausibility on German credit and HELOC, beside GLOBE-CE.
+"""Four rules for many: coverage, cost and plausibility on German credit and HELOC, beside GLOBE-CE and AReS.
 
-    python -m benchmarks.group_rules [--people N] [--globe-ce FOLDER] [--out FILE]
+    python -m benchmarks.group_rules [--people N] [--globe-ce FOLDER] [--ares FOLDER] [--out FILE]
 
 1. A logistic regression is trained on German credit, and on HELOC with negative codes replaced by medians, as in
    GLOBE-CE's notebooks. At most N refused rows are people to reach, evenly spread. `MCCE_DATA` is the folder of data.
@@ -10,7 +10,13 @@
    same model and people, with nothing fixed and the settings of its notebooks: 2000 random directions, of which the one
    that covers most is scaled, with 1000 magnitudes, of which each person has the smallest that suffices. Four rules are
    the quartiles of these.
-4. All changed rows are scored on the same scale of plausibility; `at floor` is the share at or above 0.05, `in range`
+4. With a folder that holds `ares.py` of the same repository (it needs mlxtend), AReS runs on the same model and people,
+   with nothing fixed and the settings of its notebooks: ten bins, conditions of at least `SUPPORT`, `CANDIDATES`
+   candidate rules, the objective that counts coverage only; at most four rules, and at most 20. Its candidates are the
+   first of a Python set, so they depend on PYTHONHASHSEED. With pandas 3, the index `self.RL.values[j]` in
+   `generate_triples` must become `list(self.RL.values[j])`.
+5. Held-out coverage: rules are selected on each half of the people and applied to the other (`RuleSet.apply`).
+6. All changed rows are scored on the same scale of plausibility; `at floor` is the share at or above 0.05, `in range`
    the share whose numbers stay in the training range.
 """
 
@@ -53,8 +59,8 @@ mcce here (`by=[]`). Its notebooks report, for models of their own: German credi
 99.9 per cent with a magnitude for each person; AReS 81.7 per cent with 18 rules and 96.9 per cent with 20."""
 FEATURES = {"german": 5, "heloc": 2}  # that a direction of GLOBE-CE changes, and its sparsity: as in its notebooks
 POWER = {"german": 5, "heloc": 1}
-SUPPORT = {"german": 0.16, "heloc": 0.6}  # least support of the conditions of AReS: as in its notebooks
-CANDIDATES = 5000  # triples that AReS evaluates
+SUPPORT = {"german": 0.2, "heloc": 0.6}  # least support of the conditions of AReS, as in its notebooks
+CANDIDATES = 3000  # triples that AReS evaluates, as in its tutorial
 
 
 class Case:
