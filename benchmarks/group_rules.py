@@ -11,8 +11,8 @@
    that covers most is scaled, with 1000 magnitudes, of which each person has the smallest that suffices. Four rules are
    the quartiles of these.
 4. With a folder that holds `ares.py` of the same repository (it needs mlxtend), AReS runs on the same model and people,
-   with nothing fixed and the settings of its notebooks: ten bins, conditions of at least `SUPPORT`, `CANDIDATES`
-   candidate rules, the objective that counts coverage only; at most four rules, and at most 20. Its candidates are the
+   with nothing fixed: ten bins and conditions of at least `SUPPORT` as in its notebooks, `CANDIDATES` candidate rules
+   (3000 to 5000 there), and the objective that counts coverage only; at most four rules, and at most 20. Its candidates are the
    first of a Python set, so they depend on PYTHONHASHSEED. With pandas 3, the index `self.RL.values[j]` in
    `generate_triples` must become `list(self.RL.values[j])`.
 5. Held-out coverage: rules are selected on each half of the people and applied to the other (`RuleSet.apply`).
@@ -60,7 +60,7 @@ mcce here (`by=[]`). Its notebooks report, for models of their own: German credi
 FEATURES = {"german": 5, "heloc": 2}  # that a direction of GLOBE-CE changes, and its sparsity: as in its notebooks
 POWER = {"german": 5, "heloc": 1}
 SUPPORT = {"german": 0.2, "heloc": 0.6}  # least support of the conditions of AReS, as in its notebooks
-CANDIDATES = 3000  # triples that AReS evaluates, as in its tutorial
+CANDIDATES = {"german": 1000, "heloc": 3000}  # rules that AReS evaluates, of some hundred thousand
 
 
 class Case:
@@ -223,7 +223,7 @@ def of_ares(case: Case) -> list[list[str]]:
         )
         any_value = {"RL_reduction": False, "then_generation": 1 / len(case.X)}
         found.generate_groundset(**any_value if case.name == "heloc" else {"RL_reduction": True})
-        found.evaluate_groundset([1, 0], r=min(CANDIDATES, found.V.length), save_mode=1)
+        found.evaluate_groundset([1, 0], r=min(CANDIDATES[case.name], found.V.length), save_mode=1)
         common = time.perf_counter() - begun
         for most in (K, 20):
             found.e1, begun = most, time.perf_counter()
