@@ -1,6 +1,6 @@
-"""Four rules for many: coverage, cost and plausibility on German credit and HELOC, beside GLOBE-CE.
+"""Four rules for many: coverage, cost and plausibility on German credit and HELOC, beside GLOBE-CE and AReS.
 
-    python -m benchmarks.group_rules [--people N] [--globe-ce FOLDER] [--out FILE]
+    python -m benchmarks.group_rules [--people N] [--globe-ce FOLDER] [--ares FOLDER] [--out FILE]
 
 1. A logistic regression is trained on German credit, and on HELOC with negative codes replaced by medians, as in
    GLOBE-CE's notebooks. At most N refused rows are people to reach, evenly spread. `MCCE_DATA` is the folder of data.
@@ -10,7 +10,13 @@
    same model and people, with nothing fixed and the settings of its notebooks: 2000 random directions, of which the one
    that covers most is scaled, with 1000 magnitudes, of which each person has the smallest that suffices. Four rules are
    the quartiles of these.
-4. All changed rows are scored on the same scale of plausibility; `at floor` is the share at or above 0.05, `in range`
+4. With a folder that holds `ares.py` of the same repository (it needs mlxtend), AReS runs on the same model and people,
+   with nothing fixed: ten bins and conditions of at least `SUPPORT` as in its notebooks, `CANDIDATES` candidate rules
+   (3000 to 5000 there), and the objective that counts coverage only; at most four rules, and at most 20. Its candidates are the
+   first of a Python set, so they depend on PYTHONHASHSEED. With pandas 3, the index `self.RL.values[j]` in
+   `generate_triples` must become `list(self.RL.values[j])`.
+5. Held-out coverage: rules are selected on each half of the people and applied to the other (`RuleSet.apply`).
+6. All changed rows are scored on the same scale of plausibility; `at floor` is the share at or above 0.05, `in range`
    the share whose numbers stay in the training range.
 """
 
@@ -53,6 +59,8 @@ mcce here (`by=[]`). Its notebooks report, for models of their own: German credi
 99.9 per cent with a magnitude for each person; AReS 81.7 per cent with 18 rules and 96.9 per cent with 20."""
 FEATURES = {"german": 5, "heloc": 2}  # that a direction of GLOBE-CE changes, and its sparsity: as in its notebooks
 POWER = {"german": 5, "heloc": 1}
+SUPPORT = {"german": 0.2, "heloc": 0.6}  # least support of the conditions of AReS, as in its notebooks
+CANDIDATES = {"german": 1000, "heloc": 3000}  # rules that AReS evaluates, of some hundred thousand
 
 
 class Case:
@@ -106,6 +114,19 @@ class Case:
         return [name, n_rules, coverage, *self.judge(moved, owner), f"{seconds:.0f}"]
 
 
+def held_out(case: Case) -> list[list[str]]:
+    """Return the coverage by four rules of the half that they are selected on, and of the other; mean of both turns."""
+    halves = case.people.iloc[::2], case.people.iloc[1::2]
+    found = [case.explainer.explain(half, sparse=True) for half in halves]
+    rows = []
+    for max_changes in (4, 8):
+        rules = [each.rules(K, by=[], max_changes=max_changes) for each in found]
+        applied = [each.apply(other) for each, other in zip(rules, halves[::-1])]
+        shares = [np.mean([each.table.loc["all", "coverage"] for each in which]) for which in (rules, applied)]
+        rows.append([f"mcce, at most {max_changes} changes", *(f"{share:.3f}" for share in shares)])
+    return rows
+
+
 def of_mcce(case: Case) -> tuple[list[list[str]], list[str]]:
     """Return the figures of four rules with at most 4 and 8 changes each, and the first four in words."""
     begun = time.perf_counter()
@@ -123,41 +144,49 @@ def of_mcce(case: Case) -> tuple[list[list[str]], list[str]]:
     return rows, sentences
 
 
+class OneHot:
+    """The people, the data and the model of a case in the form that GLOBE-CE and AReS take."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.levels = {name: list(case.X[name].cat.categories) if name in case.levels else [] for name in case.X}
+        tree = {name: [f"{name} = {level}" for level in found] for name, found in self.levels.items()}
+        self.flat = [value for name, values in tree.items() for value in (values or [name])]
+        self.dataset = SimpleNamespace(name=case.name, features_tree=tree, features=[*self.flat, "y"])
+        self.dataset.categorical_features = {case.name: case.levels}
+        self.dataset.continuous_features = {case.name: case.numbers}
+        zero = self.encode(case.people.iloc[[0]]).to_numpy()
+        weights = np.array([case.slope(value) for value in self.flat])
+        constant = case.model.decision_function(case.people.iloc[[0]])[0] - (zero @ weights)[0]
+        self.model = SimpleNamespace(predict=lambda rows: (np.asarray(rows) @ weights + constant > 0).astype(int))
+        assert (self.model.predict(self.encode(case.X)) == case.model.predict(case.X)).all()
+
+    def encode(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return rows with a column for each level."""
+        parts = [pd.get_dummies(frame[name]) if found else frame[[name]] for name, found in self.levels.items()]
+        return pd.DataFrame(np.hstack([part.to_numpy(dtype=float) for part in parts]), columns=self.flat)
+
+    def decode(self, rows: np.ndarray) -> pd.DataFrame:
+        """Return rows with the columns of the data."""
+        columns, at = {}, 0
+        for name, found in self.levels.items():
+            width = max(len(found), 1)
+            part = rows[:, at : at + width]
+            codes = part.argmax(axis=1)
+            columns[name] = pd.Categorical.from_codes(codes, dtype=self.case.X[name].dtype) if found else part[:, 0]
+            at += width
+        return pd.DataFrame(columns)
+
+
 def of_globe_ce(case: Case) -> list[list[str]]:
     """Return the figures of GLOBE-CE with four magnitudes, and with as many as it likes."""
     from globe_ce import GLOBE_CE
 
-    levels = {name: list(case.X[name].cat.categories) if name in case.levels else [] for name in case.X}
-    tree = {name: [f"{name} = {level}" for level in found] for name, found in levels.items()}
-    flat = [value for name, values in tree.items() for value in (values or [name])]
-    dataset = SimpleNamespace(name=case.name, features_tree=tree, features=[*flat, "y"])
-    dataset.categorical_features = {case.name: case.levels}
-    dataset.continuous_features = {case.name: case.numbers}
-
-    def encode(frame: pd.DataFrame) -> pd.DataFrame:
-        parts = [pd.get_dummies(frame[name]) if levels[name] else frame[[name]] for name in case.X]
-        return pd.DataFrame(np.hstack([part.to_numpy(dtype=float) for part in parts]), columns=flat)
-
-    def decode(rows: np.ndarray) -> pd.DataFrame:
-        columns, at = {}, 0
-        for name, found in levels.items():
-            width = max(len(found), 1)
-            part = rows[:, at : at + width]
-            columns[name] = (
-                pd.Categorical.from_codes(part.argmax(axis=1), dtype=case.X[name].dtype) if found else part[:, 0]
-            )
-            at += width
-        return pd.DataFrame(columns)
-
-    zero = encode(case.people.iloc[[0]]).to_numpy()
-    weights = np.array([case.slope(value) for value in flat])
-    constant = case.model.decision_function(case.people.iloc[[0]])[0] - (zero @ weights)[0]
-    model = SimpleNamespace(predict=lambda rows: (np.asarray(rows) @ weights + constant > 0).astype(int))
-    assert (model.predict(encode(case.X)) == case.model.predict(case.X)).all()
+    form = OneHot(case)
     begun = time.perf_counter()
     widths = {name: (case.X[name].max() - case.X[name].min()) / 10 for name in case.numbers}
     with contextlib.redirect_stdout(io.StringIO()):
-        found = GLOBE_CE(model, dataset, encode(case.people), bin_widths=widths)
+        found = GLOBE_CE(form.model, form.dataset, form.encode(case.people), bin_widths=widths)
         settings = {"n_features": FEATURES[case.name], "sparsity_power": POWER[case.name], "disable_tqdm": True}
         dropped = [name for name in case.numbers if case.name == "german"]  # as its notebook
         found.sample(2000, magnitude=1, seed=0, dropped_features=dropped, **settings)
@@ -174,7 +203,37 @@ def of_globe_ce(case: Case) -> list[list[str]]:
         scalar = scalars[which[reached[which][:, owner].argmin(axis=0)]]
         moved = found.round_categorical(found.x_aff[owner] + scalar[:, None] * found.best_delta)
         seconds = time.perf_counter() - begun
-        rows.append(case.row(name, str(len(which)), decode(moved), owner, seconds))
+        rows.append(case.row(name, str(len(which)), form.decode(moved), owner, seconds))
+    return rows
+
+
+def of_ares(case: Case) -> list[list[str]]:
+    """Return the figures of AReS with at most four rules, and with at most 20 as in its notebooks."""
+    from ares import AReS, TwoLevelRecourseSet
+
+    form, begun = OneHot(case), time.perf_counter()
+    TwoLevelRecourseSet.plot_accuracy = lambda *_: None
+    rows = []
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        found = AReS(form.model, form.dataset, form.encode(case.X))
+        found.generate_itemsets(SUPPORT[case.name])
+        places = case.X.index.get_indexer(case.people.index)
+        found.X_aff_original, found.X_aff = (
+            table.iloc[places].reset_index(drop=True) for table in (found.X_original, found.X)
+        )
+        any_value = {"RL_reduction": False, "then_generation": 1 / len(case.X)}
+        found.generate_groundset(**any_value if case.name == "heloc" else {"RL_reduction": True})
+        found.evaluate_groundset([1, 0], r=min(CANDIDATES[case.name], found.V.length), save_mode=1)
+        common = time.perf_counter() - begun
+        for most in (K, 20):
+            found.e1, begun = most, time.perf_counter()
+            found.optimise_groundset([1, 0])
+            chosen = found.R
+            owner = np.flatnonzero(chosen.correct_matrix.any(axis=0))
+            best = np.nanargmin(chosen.cost_matrix[:, owner], axis=0)
+            seconds = common + time.perf_counter() - begun
+            moved = form.decode(chosen.cfx_matrix[best, owner])
+            rows.append(case.row(f"AReS, at most {most} rules", str(chosen.length), moved, owner, seconds))
     return rows
 
 
@@ -182,10 +241,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--people", type=int, default=500)
     parser.add_argument("--globe-ce", metavar="FOLDER")
+    parser.add_argument("--ares", metavar="FOLDER")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args(arguments)
-    if given.globe_ce:
-        sys.path.insert(0, given.globe_ce)
+    sys.path[:0] = [folder for folder in (given.globe_ce, given.ares) if folder]
     page = Page("Four rules for many")
     page.say(report.about(describe_machine()))
     page.say(NOTES)
@@ -196,7 +255,9 @@ def main(arguments: list[str] | None = None) -> None:
             page.title(f"{name}: {len(case.people)} refused people, fixed: {', '.join(kept) or 'nothing'}")
             rows, sentences = of_mcce(case)
             rows += of_globe_ce(case) if given.globe_ce and not kept else []
+            rows += of_ares(case) if given.ares and not kept else []
             page.table(HEAD, rows)
+            page.table(["", "coverage of the selecting half", "of the held-out half"], held_out(case))
             page.say("\n".join(f"{place}. {words}" for place, words in enumerate(sentences, 1)))
             if given.out:
                 page.write(given.out)

@@ -55,7 +55,7 @@ from mcce.samplers.registry import Recipe
 from mcce.storage import load_fields, save_fields
 from mcce.storage.fields import check_number, check_type, require
 from mcce.storage.state import Fields, to_state
-from mcce.table import FrameKind
+from mcce.table import Data, FrameKind
 from mcce.table.checks import find_labels
 from mcce.table.frames import index_as_columns, like_input
 from mcce.table.spreadsheet import escape_formulas
@@ -170,6 +170,7 @@ class Questions:
     reasons : for a factual, given as a table of one row, and a number of draws, return share, Shapley value and repair
         of each feature; for `Counterfactuals.principal_reasons`
     rules : find rules for many factuals; for `Counterfactuals.rules`
+    apply_rules : apply the rules that this result comes from to other rows; for `RuleSet.apply`
     """
 
     ask: Ask | None = None
@@ -185,6 +186,7 @@ class Questions:
     origin: Callable[[], Origin] | None = None
     reasons: Callable[[pd.DataFrame, int], pd.DataFrame] | None = None
     rules: Callable[..., RuleSet] | None = None
+    apply_rules: Callable[[Data], RuleSet] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -827,6 +829,9 @@ class Counterfactuals:
         random_state: int = 0,
     ) -> Groups:
         """Compare the cost of recourse between groups of factuals; see `mcce.report.groups`.
+
+        The permutation test of equal means is liberal in small groups whose values differ in shape from the rest: with
+        20 and 60 factuals it rejected at level 0.05 in up to 9 per cent of simulations.
 
         Parameters
         ----------

@@ -39,7 +39,7 @@ from mcce.counterfactuals import Agreement, Counterfactuals, Questions
 from mcce.distances.measures import changed_columns
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.draw import Candidates, draw_block, draw_own_block, draw_pools
-from mcce.explain.group_rules import find_rules
+from mcce.explain.group_rules import EncodedRule, apply_rules, find_rules
 from mcce.explain.pipeline import (
     MOST_DRAWS,
     Cost,
@@ -51,17 +51,18 @@ from mcce.explain.pipeline import (
     search_block,
 )
 from mcce.explain.principal import reasons_for
-from mcce.explain.problem import Factuals, Problem, fixed_columns, pool_keys, searched
+from mcce.explain.problem import Factuals, Problem, fixed_columns, pool_keys, read_factuals, searched
 from mcce.explain.proof import prove
 from mcce.explain.tabulate import tabulate
 from mcce.explain.winners import Winners
 from mcce.generators.base import Generator
-from mcce.model.ask import Asker
+from mcce.model.ask import Answer, Asker, SpotCheck
 from mcce.model.robustness import ConfirmingAsker
 from mcce.plausibility.relations import KeptRelations
 from mcce.plausibility.stop_reasons import Usual
 from mcce.report.reasons import ALREADY
 from mcce.report.rule_set import RuleSet, rule_table
+from mcce.table import Data
 from mcce.table.checks import find_labels
 
 MOST_REDRAWN = 100  # factuals, to see how stable the answers are
@@ -196,20 +197,34 @@ class FollowUp:
         random_state: int,
     ) -> RuleSet:
         """Return few rules for many factuals, see `Counterfactuals.rules`."""
-        explained = self.explained
         with working("finding rules", self.progress):
-            chosen = find_rules(explained, k, by, max_changes, slack)
-        moved = replace(explained, winners=chosen.winners, drawn=None)
+            rules = find_rules(self.explained, k, by, max_changes, slack)
+        return self._rule_set(rules, confidence, random_state, self.explained.factuals)
+
+    def _apply_rules(self, rules: Sequence[EncodedRule], confidence: float, random_state: int, X: Data) -> RuleSet:
+        """Return the same rules, applied to other rows."""
+        known = self.explained.factuals
+        unchecked = SpotCheck(np.empty(0, np.intp), known.matrix[:0], Answer(known.scores[:0], known.wanted[:0]))
+        problem = self.explained.problem
+        factuals = read_factuals(X, problem.generator.schema_, problem.decision, unchecked)
+        return self._rule_set(rules, confidence, random_state, factuals)
+
+    def _rule_set(
+        self, rules: Sequence[EncodedRule], confidence: float, random_state: int, factuals: Factuals
+    ) -> RuleSet:
+        applied = apply_rules(self.explained.problem, factuals, rules)
+        moved = replace(self.explained, factuals=factuals, winners=applied.winners, drawn=None, contradictions={})
         settings = self.settings, self.fit_seconds
-        found = tabulate(moved, *settings, questions_of(moved, *settings, self.usual))
+        again = partial(self._apply_rules, rules, confidence, random_state)
+        questions = replace(questions_of(moved, *settings, self.usual), apply_rules=again)
+        found = tabulate(moved, *settings, questions)
         without = found.unexplained["reason"] != ALREADY
         found.unexplained.loc[without, "reason"] = "no rule reaches the decision"
-        names = explained.problem.names
         return RuleSet(
-            rules=tuple(chosen.rules),
-            table=rule_table(chosen.rules, chosen.values, names, confidence, random_state),
+            rules=tuple(applied.rules),
+            table=rule_table(applied.rules, applied.values, moved.problem.names, confidence, random_state),
             found=found,
-            rule_of=pd.Series(chosen.best, index=explained.factuals.index[chosen.people], name="rule"),
+            rule_of=pd.Series(applied.best, index=factuals.index[applied.people], name="rule"),
             confidence=float(confidence),
         )
 

@@ -23,9 +23,8 @@ mean over rules of the share of the group that gets nothing from the rule, or a 
 plus the mean over rules of 0.02 for each condition and change.
 
 The work is bounded: at most 1000 people, evenly spread, choose the rules, with at most 150,000 changed rows in each
-generation. The rules chosen are then applied to everyone. Nothing is random. What is not guaranteed: the best rules
-among all possible ones, since candidates are few; and the same coverage for people who took no part, since the rules
-were chosen for these.
+generation. The selected rules are then applied to everyone (`apply_rules`). Nothing is random. Better rules than the
+candidates may exist. The rules are selected for these people; `RuleSet.apply` measures their coverage of others.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.finish import add_measures
 from mcce.explain.pipeline import Explanation
-from mcce.explain.problem import Problem, fixed_columns
+from mcce.explain.problem import Factuals, Problem, fixed_columns
 from mcce.explain.refine import mark_incidental
 from mcce.explain.winners import Winners
 from mcce.report.rule_set import GroupRule, Term
@@ -66,6 +65,7 @@ ROUNDS = 5
 
 Answers = npt.NDArray[Any]
 Terms = tuple[Term, ...]  # of encoded values: `Term.feature` is a column
+EncodedRule = tuple[Terms, Terms]  # group, change
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,8 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class ChosenRules:
-    """The rules that were chosen, applied to all people who lack the decision.
+class AppliedRules:
+    """Rules, applied to all people who lack the decision.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class ChosenRules:
 
 def find_rules(
     explained: Explanation, k: int, by: Sequence[Hashable] | None, max_changes: int, slack: float
-) -> ChosenRules:
+) -> list[EncodedRule]:
     """Return at most k rules for the people of an explanation, whose groups are conditions on the columns `by`."""
     problem, features = explained.problem, explained.problem.features
     columns = read_columns(by, problem)
@@ -148,8 +148,7 @@ def find_rules(
     groups = candidate_groups(matrix[some], columns, features)
     member = np.array([holds(group, matrix[some], features) for group in groups])
     chosen = choose(reach, member, np.array([len(group) for group in groups]), k, slack)
-    rules = [(groups[g], reach.changes[c]) for c, g in chosen]
-    return _applied(everyone, rules, people, explained.factuals.scores)
+    return [(groups[g], reach.changes[c]) for c, g in chosen]
 
 
 def read_columns(by: Sequence[Hashable] | None, problem: Problem) -> Sequence[int]:
@@ -393,11 +392,12 @@ def _cheapest(reach: Reach, member: Bools, rules: Sequence[tuple[int, int]]) -> 
     return np.asarray(np.min([np.full(reach.cost.shape[1], np.inf), *costs], axis=0))
 
 
-def _applied(
-    acceptance: Acceptance, rules: Sequence[tuple[Terms, Terms]], people: Ints, scores: Answers
-) -> ChosenRules:
-    """Apply the rules that were chosen to all people."""
-    problem, n = acceptance.problem, len(acceptance)
+def apply_rules(problem: Problem, factuals: Factuals, rules: Sequence[EncodedRule]) -> AppliedRules:
+    """Apply rules to all factuals that lack the decision."""
+    people, scores = np.flatnonzero(~factuals.wanted), factuals.scores
+    if not people.size:
+        raise InputError("every row already has the wanted decision, so there is nobody to apply the rules to.")
+    acceptance, n = Acceptance(problem, factuals.matrix[people], factuals.index[people]), people.size
     assert problem.plausibility is not None
     least, best = np.full(n, np.inf), np.zeros(n, dtype=np.int64)
     whole, parts = np.full((n, 4), [0.0, np.nan, np.nan, np.nan]), []
@@ -418,7 +418,7 @@ def _applied(
         winners = Winners.join([winners.take(~np.isin(winners.owner, better)), made.take(np.isin(at, better))])
     winners = add_measures(acceptance, mark_incidental(acceptance, winners.by_factual())).of_factuals(people)
     decoded = [GroupRule(_decoded(group, problem), _decoded(change, problem)) for group, change in rules]
-    return ChosenRules(decoded, people, [*parts, whole], winners, best)
+    return AppliedRules(decoded, people, [*parts, whole], winners, best)
 
 
 def _decoded(terms: Terms, problem: Problem) -> Terms:

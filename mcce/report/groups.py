@@ -13,7 +13,9 @@
    their sizes, whose Welch statistic is at least as large in absolute value. All assignments are enumerated if there
    are at most 5000, else 4999 are drawn and the observed one is counted among them. The test is exact if the two
    distributions are equal. As the statistic is studentized, it is asymptotically valid if only the means are equal
-   (Janssen 1997, Stat. Probab. Lett. 36, 9-21). `p_adjusted` is corrected for the number of groups and measures (Holm
+   (Janssen 1997, Stat. Probab. Lett. 36, 9-21). In small groups whose values differ in shape from the rest it is
+   liberal: with a log-normal group of 20 and a normal rest of 60, equal in mean, it rejected at level 0.05 in 0.087 of
+   1000 simulations; with 40 and 40 in 0.066. `p_adjusted` is corrected for the number of groups and measures (Holm
    1979); of two groups the second repeats the tests of the first, which are counted once.
 
 Intervals and tests are conditional on the draws and the fitted explainer, and concern new factuals from the same

@@ -4,7 +4,7 @@ For each rule the table has the size of its group, the number of people that the
 of the Gower distance, the number of changes and the plausibility. The row "all" covers all people without the wanted
 decision, each with the cheapest rule that reaches them. Intervals are bootstrap percentiles over people
 (`mcce.report.groups`), conditional on the rules: the selection of rules is not repeated, so coverage may be slightly
-lower for new people.
+lower for new people. `RuleSet.apply` gives the table for people who took no part in the selection.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ import pandas as pd
 
 from mcce.base.arrays import Floats
 from mcce.base.canvas import DARK, FONT, SMALL, WIDTH, ink, new_axes, write_caption
+from mcce.exceptions import InputError
 from mcce.report.groups import figures
 from mcce.report.names import Names, fold, listed, value_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from mcce.table import Data
 
 MEASURES = ("coverage", "gower", "L0", "plausibility")
 
@@ -118,6 +121,39 @@ class RuleSet:
 
     def __len__(self) -> int:
         return len(self.rules)
+
+    def apply(self, X: Data) -> RuleSet:
+        """Apply the same rules to other rows, such as people who took no part in their selection.
+
+        Constraints, bounds and the floor are those with which the rules were found. Rows that already have the wanted
+        decision are not counted.
+
+        Parameters
+        ----------
+        X : table
+            Rows with the training columns.
+
+        Returns
+        -------
+        RuleSet
+            The same rules; `table`, `found` and `rule_of` refer to the rows of `X`.
+
+        Examples
+        --------
+        >>> import mcce
+        >>> X = mcce.datasets.load_loans(400).X[["age", "salary", "savings"]]
+        >>> def score(rows):
+        ...     return (rows["salary"] + rows["savings"]) / 200_000
+        >>> explainer = mcce.MCCE(score, fixed=["age"], random_state=1).fit(X)
+        >>> rules = explainer.group_rules(X[:200], k=2, n_samples=200)
+        >>> held_out = rules.apply(X[200:])
+        >>> held_out.rules == rules.rules, bool(held_out.rule_of.index.isin(X.index[200:]).all())
+        (True, True)
+        """
+        if self.found._questions.apply_rules is None:
+            raise InputError("these rules were loaded from a file, without the model; find them again to apply them.")
+        applied: RuleSet = self.found._questions.apply_rules(X)
+        return applied
 
     def sentences(self) -> list[str]:
         """Return each rule in words, with its coverage and cost."""

@@ -1,6 +1,7 @@
 """Rules for groups: coverage compared with enumeration, and changed rows checked with the model."""
 
 import itertools
+import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,7 +30,7 @@ def small():
     explainer = MCCE(accepted, fixed=["g", "age"], random_state=1).fit(X, relations=())
     people = X[accepted(X) == 0].head(30)
     found = explainer.explain(people, sparse=True, floor=0, n_samples=50, constraints=["a <= was(a) + 2"])
-    return SimpleNamespace(explainer=explainer, people=people, found=found, rules=found.rules(k=2, slack=0))
+    return SimpleNamespace(explainer=explainer, X=X, people=people, found=found, rules=found.rules(k=2, slack=0))
 
 
 def best_coverage_of_two(people):
@@ -101,6 +102,44 @@ def test_same_seed_gives_same_rules(small):
     pd.testing.assert_frame_equal(again.table, small.rules.table)
 
 
+def moved_by(rule, people):
+    """Return the people of a rule's group and their changed rows, computed with pandas."""
+    inside = pd.Series(True, index=people.index)
+    for feature, how, value in rule.group:
+        column = people[feature]
+        inside &= column == value if how == "is" else column < value if how == "below" else column >= value
+    own = people[inside]
+    moved = own.copy()
+    for feature, how, value in rule.change:
+        column = own[feature]
+        bounded = column.clip(lower=value) if how == "at least" else column.clip(upper=value)
+        moved[feature] = column + value if how == "by" else bounded
+    return own, moved
+
+
+def test_rules_applied_to_other_people(small):
+    """Coverage of people who took no part in the selection, against brute force."""
+    others = small.X.drop(small.people.index)
+    refused = others[accepted(others) == 0]
+    applied = small.rules.apply(others)
+    covered = set()
+    for number, rule in enumerate(small.rules.rules, 1):
+        own, moved = moved_by(rule, refused)
+        valid = (moved[list("abc")].isin(VALUES)).all(axis=1) & (moved["a"] <= own["a"] + 2) & (accepted(moved) == 1)
+        assert applied.table.loc[number, ["people", "reached"]].tolist() == [len(own), valid.sum()]
+        covered |= set(own.index[valid])
+    assert applied.rules == small.rules.rules
+    assert applied.rule_of.index.tolist() == refused.index.tolist()
+    assert set(applied.rule_of.index[applied.rule_of > 0]) == covered
+    assert 0 < len(covered) == applied.table.loc["all", "reached"] == len(applied.found)
+
+
+def test_rules_applied_to_the_same_people(small):
+    again = small.rules.apply(small.people)
+    pd.testing.assert_frame_equal(again.table, small.rules.table)
+    pd.testing.assert_frame_equal(again.apply(small.people).found.frame, small.rules.found.frame)
+
+
 def test_rules_without_groups(small):
     assert small.found.rules(k=1, by=[], max_changes=1).rules[0].group == ()
 
@@ -153,6 +192,8 @@ def test_groups(small):
         (lambda s: s.found.rules(confidence=2), r"confidence is 2"),
         (lambda s: s.found[s.people.index[0]].rules(), r"this result was loaded from a file or has one factual"),
         (lambda s: s.explainer.explain(s.people, n_samples=10).rules(), r"explain with sparse=True"),
+        (lambda s: s.rules.apply(s.X[accepted(s.X) == 1]), r"every row already has the wanted decision"),
+        (lambda s: pickle.loads(pickle.dumps(s.rules)).apply(s.people), r"these rules were loaded from a file"),
     ],
 )
 def test_invalid_arguments_raise(small, call, message):
