@@ -66,15 +66,21 @@ class Acceptance:
         """Return the rule for some of the factuals.
 
         It shares the answers of the model; with `apart`, for another thread, it counts queries together with this one
-        and has answers of its own.
+        and has answers of its own. The plausibility of the factuals is not computed again.
         """
         model = RememberingAsker(self.problem.question, self._model) if apart else self._model
         ids = None if self.ids is None else self.ids[which]
-        return Acceptance(self.problem, self.matrix[which], ids, model=model)
+        taken = Acceptance(self.problem, self.matrix[which], ids, model=model)
+        if "own" in self.__dict__:
+            taken.own = self.own.take(which)
+        return taken
 
     def asked_for(self, problem: Problem) -> Acceptance:
         """Return the rule for another problem of the same factuals and model, with the answers of the model."""
-        return Acceptance(problem, self.matrix, self.ids, model=self._model)
+        same = Acceptance(problem, self.matrix, self.ids, model=self._model)
+        if "own" in self.__dict__:
+            same.own = self.own
+        return same
 
     def remember(self, other: Acceptance) -> None:
         """Take over the answers of the model from a rule that was taken apart from this one."""

@@ -31,7 +31,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,7 @@ HIGH, QUARTILE = 0.9, 0.75
 ASKED_ROWS, APART = 128, (0.1, 0.9)
 DIFFERING, AGREEING = 0.1, 0.9
 NAMED = 5
+READ_TOGETHER = 64  # columns whose numbers are copied at a time
 FAR = 0.2  # of the training range
 TAIL, EXCESSES = 0.1, 4.0
 FEWEST_ROWS, REACH_ROWS = 100, 5000  # training rows that tails are read from
@@ -98,7 +99,11 @@ def learn_usual(
             for j in numbers
             if (matrix[:, j] > 0.0).any() and not is_code(schema.features[j], matrix[:, j])
         },
-        edges=tuple(tuple(edge) for j in numbers for edge in _edges(matrix, schema.features, j, weights)),
+        edges=tuple(
+            tuple(edge)
+            for at in range(0, len(numbers), READ_TOGETHER)
+            for edge in _edges(matrix, schema.features, numbers[at : at + READ_TOGETHER], weights)
+        ),
         durations={name[j]: durations[name[j]].in_a_year for j in numbers if name[j] in durations},
         unchangeable=dict(unchangeable),
     )
@@ -114,21 +119,26 @@ def _points(column: Floats, shares: tuple[float, float], weights: Floats | None)
     return float(low), float(high)
 
 
-def _edges(matrix: Floats, features: Sequence[Feature], j: int, weights: Floats | None) -> list[Edge]:
-    """Return between which values nearly all numbers of a column lie, of all rows and of those that share a level."""
-    name, missing = features[j].name, np.isnan(matrix[:, j])
-    found = [Edge(name, None, None, *_points(matrix[:, j], EDGE, weights), is_low=False)]
-    column = np.where(missing, np.nanmin(matrix[:, j]) - 1.0, matrix[:, j])
-    quartile = _points(column, (QUARTILE, QUARTILE), weights)[0]
+def _edges(matrix: Floats, features: Sequence[Feature], columns: Sequence[int], weights: Floats | None) -> list[Edge]:
+    """Return between which values nearly all numbers of each column lie, of all rows and of those that share a level.
+
+    All columns are read at once for each level: a table of many columns has many pairs of a number and a level.
+    """
+    numbers = matrix[:, columns]
+    filled = np.where(np.isnan(numbers), np.nanmin(numbers, axis=0) - 1.0, numbers)
+    quartiles = quantiles(filled, QUARTILE, weights)
+    found = [[Edge(features[j].name, None, None, *_points(matrix[:, j], EDGE, weights), is_low=False)] for j in columns]
     for k, given in enumerate(features):
         if given.is_numeric or given.levels is None or given.n_levels > MOST_LEVELS:
             continue
         for code, level in enumerate(given.levels):
             alike = matrix[:, k] == code
             if alike.sum() >= FEWEST_ALIKE:
-                low, high = _points(column[alike], EDGE, None if weights is None else weights[alike])
-                found.append(Edge(name, given.name, plain_level(level), low, high, is_low=high < quartile))
-    return found
+                lows, highs = quantiles(filled[alike], EDGE, None if weights is None else weights[alike]).tolist()
+                for edges, low, high, quartile in zip(found, lows, highs, quartiles.tolist(), strict=True):
+                    name = edges[0].feature
+                    edges.append(Edge(name, given.name, plain_level(level), low, high, is_low=high < quartile))
+    return list(chain.from_iterable(found))
 
 
 def usual_directions(

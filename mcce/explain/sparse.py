@@ -92,9 +92,14 @@ class SparseSearch:
         done = Shares(2 * n)
         near = NearestCrossings(columnwise(pools.rows), self.searched, self.distance)
 
+        if n > size:
+            _ = self.acceptance.own  # computed once for all parts
+
         def some(begin: int, end: int) -> tuple[Acceptance, Candidates]:
+            if n <= size:
+                return self.acceptance, pools
             mine = slice(begin, end)
-            return self.acceptance.take(mine, apart=n > size), pools.take(mine)
+            return self.acceptance.take(mine, apart=True), pools.take(mine)
 
         def cross(begin: int) -> tuple[Winners, Bools]:
             found, is_start = self.cross(*some(begin, begin + size), near, k, done.add)

@@ -237,6 +237,10 @@ class Own:
     joint: Floats
     distance: Floats
 
+    def take(self, which: Ints | slice) -> Own:
+        """Return the factuals at `which`."""
+        return Own(self.rows[which], self.share[which], self.joint[which], self.distance[which])
+
 
 @dataclass(frozen=True, eq=False)
 class Origins:

@@ -36,8 +36,8 @@ answer that is not listed may still be bad advice.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -122,6 +122,17 @@ class Answered:
         """The columns, with codes for values that are not numbers."""
         return [_read_column(self.before.iloc[:, j], self.after.iloc[:, j]) for j in range(self.after.shape[1])]
 
+    def has_level(self, name: Hashable, level: Any) -> Bools:
+        """Return which answers have a level in a column; none if there is no such column or level."""
+        if name not in self._positions:
+            return np.zeros(len(self.after), dtype=bool)
+        k = self._positions[name]
+        return np.asarray(self.as_numbers[1][:, k] == self._columns[k].codes.get(level, np.nan))
+
+    @cached_property
+    def _positions(self) -> dict[Hashable, int]:
+        return {name: k for k, name in enumerate(self.after.columns)}
+
     def rules(self, usual: Usual) -> StopRules:
         """Return the rules that find the reasons of severity "stop"."""
         return StopRules(self._columns, usual, self.names.units)
@@ -131,11 +142,11 @@ def _read_column(before: pd.Series[Any], after: pd.Series[Any]) -> RuleColumn:
     """Return the column of two frames; ordered values have increasing codes."""
     dtype = before.dtype
     is_number = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
-    levels = pd.unique(pd.concat([before.astype(object), after.astype(object)]).dropna())
     if isinstance(dtype, pd.CategoricalDtype):
         levels, is_ordered = dtype.categories, dtype.ordered
     else:
         is_ordered = is_number or is_dated(dtype)
+        levels = pd.unique(pd.concat([before.astype(object), after.astype(object)]).dropna())
         levels = sorted(levels) if is_ordered else levels
     codes = {level: float(level if is_number else code) for code, level in enumerate(levels)}
     return RuleColumn(before.name, is_number, bool(is_ordered), codes)
@@ -161,10 +172,14 @@ def find_suspicious(answers: Answered, usual: Usual, level: str = STOP) -> pd.Da
     findings = [*_below(answers), *_along(answers, usual)]
     for stop in answers.rules(usual).find(*answers.as_numbers, answers.changed):
         findings += [_in_words(answers, usual, stop, row) for row in stop.rows.tolist()]
+    edges: dict[Hashable, list[Edge]] = defaultdict(list)
+    for edge in map(Edge._make, usual.edges):
+        edges[edge.feature].append(edge)
     for j in np.flatnonzero(answers.changed.any(axis=0)).tolist():
         findings += _rare_change(answers, j)
         if answers.after.columns[j] in usual.spreads:
             findings += _of_number(answers, usual, j)
+            findings += _beyond_edges(answers, edges[answers.after.columns[j]], j)
     if level == STOP:
         findings = _columns_once([each for each in findings if each.reason in STOP_REASONS])
     found: dict[int, dict[str, list[str]]] = {}
@@ -266,23 +281,24 @@ def _of_number(answers: Answered, usual: Usual, j: int) -> Iterator[Suspicion]:
             typical = names.step(name, float(np.median(known))).removeprefix("+")
             words = f"{label} moves farther than in other answers, where {typical} is usual"
             yield Suspicion(row, UNLIKE, name, words)
-    yield from _beyond_edges(answers, usual, j)
 
 
-def _beyond_edges(answers: Answered, usual: Usual, j: int) -> Iterator[Suspicion]:
+def _beyond_edges(answers: Answered, edges: Sequence[Edge], j: int) -> Iterator[Suspicion]:
     name, names = answers.after.columns[j], answers.names
     old, new = answers.numbers(j)
+    rises, falls = (answers.changed[:, j] & way for way in (new > old, new < old))
     whose: dict[tuple[int, str], list[str]] = {}
-    for edge in map(Edge._make, usual.edges):
-        if edge.feature != name or edge.is_low or (edge.given is not None and edge.given not in answers.after.columns):
+    for edge in edges:
+        if edge.is_low:
             continue
-        group = "all rows"
-        beyond = answers.changed[:, j] & (((new > edge.high) & (new > old)) | ((new < edge.low) & (new < old)))
+        beyond = (rises & (new > edge.high)) | (falls & (new < edge.low))
+        if not beyond.any():
+            continue
         if edge.given is not None:
-            group = _group(names, edge)
-            beyond &= _has_level(answers, edge)
+            beyond &= answers.has_level(edge.given, edge.level)
         for row in np.flatnonzero(beyond).tolist():
-            whose.setdefault((row, "above" if new[row] > old[row] else "below"), []).append(group)
+            group = "all rows" if edge.given is None else _group(names, edge)
+            whose.setdefault((row, "above" if rises[row] else "below"), []).append(group)
     for (row, where), groups in whose.items():
         value = names.text(name, answers.after.iloc[row, j])
         words = f"{names.label(name)} {value} is {where} 99% of {' and of '.join(groups[:MOST_GROUPS])}"
@@ -291,11 +307,6 @@ def _beyond_edges(answers: Answered, usual: Usual, j: int) -> Iterator[Suspicion
 
 def _group(names: Names, edge: Edge) -> str:
     return f"those with {names.label(edge.given)} {names.text(edge.given, edge.level)}"
-
-
-def _has_level(answers: Answered, edge: Edge) -> Bools:
-    is_level: Bools = (answers.after[edge.given].astype(object) == edge.level).to_numpy(dtype=bool, na_value=False)
-    return is_level
 
 
 def _along(answers: Answered, usual: Usual) -> Iterator[Suspicion]:

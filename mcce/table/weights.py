@@ -110,9 +110,14 @@ def sorted_with_weights(values: Floats, weights: Floats | None) -> tuple[Floats,
 
 
 def quantiles(values: Floats, shares: Any, weights: Floats | None) -> Floats:
-    """Return quantiles, interpolated linearly as by numpy; with weights, those of the repeated values."""
+    """Return quantiles, of each column if there are several; with weights, those of the repeated values.
+
+    They are interpolated linearly, as numpy does by default.
+    """
     if weights is None:
-        return np.asarray(np.quantile(values, shares))
+        return np.asarray(np.quantile(values, shares, axis=0))
+    if values.ndim > 1:
+        return np.stack([quantiles(column, shares, weights) for column in values.T], axis=-1)
     ordered, of_ordered = sorted_with_weights(values, weights)
     assert of_ordered is not None
     upto = np.cumsum(of_ordered)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import threading
 
 import numpy as np
+import pandas as pd
+import pytest
 
+import mcce
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.order import DEFAULT, resolve_measures
+from mcce.plausibility.score import Plausibility
 from tests.explain.small_cases import FEATURES, MUTABLE, problem_of
 
 FACTUALS = np.zeros((4, 6))
@@ -81,3 +85,15 @@ def test_the_model_is_queried_by_one_thread_at_a_time():
     for thread in threads:
         thread.join()
     assert (most, acceptance.n_asked) == (1, 16)
+
+
+@pytest.mark.parametrize("n", [1, 80])  # one part, and two parts
+def test_the_plausibility_of_a_factual_is_computed_once(n, monkeypatch):
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.normal(size=300).round(2), "b": rng.normal(size=300).round(2)})
+    explainer = mcce.MCCE(lambda rows: rows["a"] + rows["b"] > 1.0, decision=True, random_state=1).fit(X)
+    factuals = X[X["a"] + X["b"] < 0.0].head(n)
+    counted, own = [], Plausibility.own
+    monkeypatch.setattr(Plausibility, "own", lambda scale, rows: counted.append(len(rows)) or own(scale, rows))
+    explainer.explain(factuals, sparse=True, n_samples=20, progress=False)
+    assert sum(counted) == n

@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 
 import mcce
+from mcce.explain import reference
+from mcce.table import Schema
+from mcce.table.weights import quantiles
 from tests.datasets.paper_data import PAPER, paper_folder
 from tests.marks import nightly_but
 
@@ -140,3 +143,29 @@ def test_included_data_sets_warn_only_where_expected(name):
         explainer.fit(data.X.iloc[:cut]).explain(data.X.iloc[cut:], n_samples=2)
     assert len(caught) == len(KNOWN[name]), [str(w.message) for w in caught]
     assert all(words in str(w.message) for words, w in zip(KNOWN[name], caught))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_edges_are_the_quantiles_of_each_group_and_read_once_for_all_columns(weighted, monkeypatch):
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame(rng.normal(size=(N, 70)).round(2)).rename(columns="x{}".format)
+    frame.loc[::7, "x1"] = np.nan
+    frame["kind"] = pd.Categorical(rng.choice(["a", "b", "rare"], N, p=[0.5, 0.45, 0.05]))
+    schema = Schema.from_data(frame)
+    matrix = schema.encode(frame, "X").matrix
+    weights = rng.integers(1, 4, N).astype(float) if weighted else None
+    calls = []
+    monkeypatch.setattr(reference, "quantiles", lambda *args: calls.append(1) or quantiles(*args))
+    found = reference._edges(matrix, schema.features, range(70), weights)
+    assert len(calls) == 70 + 1 + 2, "one of each column, of the quartiles, of each frequent level"
+    assert [(edge.feature, edge.level) for edge in found] == [
+        (f"x{j}", level) for j in range(70) for level in (None, "a", "b")
+    ]
+    for edge in found:
+        filled = frame[edge.feature].fillna(frame[edge.feature].min() - 1.0)
+        column = frame[edge.feature].dropna() if edge.level is None else filled[frame["kind"] == edge.level]
+        if weighted:
+            column = column.repeat(pd.Series(weights.astype(int))[column.index])
+            filled = filled.repeat(weights.astype(int))
+        assert [edge.low, edge.high] == pytest.approx(np.quantile(column, [0.01, 0.99]), abs=1e-12)
+        assert edge.is_low == (edge.level is not None and edge.high < np.quantile(filled, 0.75))

@@ -241,3 +241,20 @@ def test_missing_values_have_no_steps():
 
 def test_duration_may_grow_by_two_years():
     assert judge({"years_employed": 3}).empty
+
+
+def test_a_column_of_levels_is_read_once_for_all_edges(monkeypatch):
+    rows = 3
+    before = pd.DataFrame({"salary": np.zeros(rows), "job": pd.Categorical(["a", "b", None])})
+    after = before.assign(salary=9.0)
+    changed = np.column_stack([np.ones(rows, dtype=bool), np.zeros(rows, dtype=bool)])
+    edges = tuple(("salary", "job", level, -1.0, 1.0, False) for level in ["a", "b"] * 20)
+    answers = Answered(before, after, changed, None, None, None, Names(years=()))
+    reads = []
+    astype = pd.Series.astype
+    monkeypatch.setattr(pd.Series, "astype", lambda *args, **kwargs: reads.append(1) or astype(*args, **kwargs))
+    found = find_suspicious(answers, Usual(spreads={"salary": 50.0}, edges=edges), "all")
+    assert found["words"].tolist() == [
+        f"salary 9 is above 99% of those with job {x} and of those with job {x}" for x in "ab"
+    ]
+    assert len(reads) < 20
