@@ -1,4 +1,4 @@
-"""The audit accuses three broken variants of the private sampler, and not the right one, alone or in a chain."""
+"""The audit rejects three broken variants of the private sampler, and not the right one, alone or in a chain."""
 
 import itertools
 from fractions import Fraction
@@ -79,19 +79,19 @@ def test_the_audit_knows_the_laplace_distribution():
     assert lower_bound(draw(20_000) + 2, draw(20_000)) > 1.5 * EPSILON
 
 
-def test_bounds_of_the_data_are_accused():
+def test_bounds_of_the_data_are_rejected():
     assert audit(BoundsOfTheData, 100) > 1.5 * EPSILON
 
 
 @pytest.mark.nightly
-def test_the_right_one_is_not_accused():
+def test_the_right_one_is_not_rejected():
     assert 0.5 * EPSILON < audit(DPSampler, 1200) <= EPSILON
     assert 0.2 * EPSILON < audit(DPSampler, 1200, n_trees=2) <= EPSILON
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("broken", "options"), [(HalfTheNoise, {}), (CountsTwice, {"n_trees": 2})])
-def test_broken_ones_are_accused(broken, options):
+def test_broken_ones_are_rejected(broken, options):
     assert audit(broken, 1200, **options) > 1.2 * EPSILON
 
 
@@ -216,14 +216,14 @@ def test_whole_trees_are_as_private_as_they_say(monkeypatch):
 
 
 @pytest.mark.nightly
-def test_chosen_splits_are_not_accused():
+def test_chosen_splits_are_not_rejected():
     n = 1000
     more = pd.concat([CROWD, PERSON], ignore_index=True)
     assert lower_bound([chosen(more, 2 * i) for i in range(n)], [chosen(CROWD, 2 * i + 1) for i in range(n)]) <= AT
 
 
 @pytest.mark.slow
-def test_a_chain_is_not_accused():
+def test_a_chain_is_not_rejected():
     """Fixed value, decision and two features share one budget: what is kept of the two features is half of it."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.random(12) < 0.5, "b": rng.random(12), "c": rng.random(12)})

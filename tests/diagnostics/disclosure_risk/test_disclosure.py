@@ -1,4 +1,4 @@
-"""The whole table: attacks find what leaks by construction, and accuse nobody whose rows nothing was fitted on.
+"""The whole table: attacks find what leaks by construction, and report no leak of rows that nothing was fitted on.
 
 People have four numbers and a level; the model accepts those whose second number is large. Trees with leaves of one row
 hand out one person's values together. What cannot leak is an explainer that was fitted on other people.
@@ -245,15 +245,15 @@ def test_what_judges_the_answers_of_a_person_is_the_same_without_the_person():
 
 
 @pytest.mark.nightly
-def test_explainers_fitted_on_others_are_accused_as_rarely_as_the_level_says():
-    accused = lines = 0
+def test_explainers_fitted_on_others_are_rejected_as_rarely_as_the_level_says():
+    rejected = lines = 0
     for seed in range(12):
         X, others, holdout = (people(160, 10 * seed + part) for part in range(3))
         found = disclosure(fit(others), X, holdout=holdout, releases=["plain", "generated"], **FAST)
-        accused += len(found.leaks())
+        rejected += len(found.leaks())
         lines += len(found.table)
     # 2.5 per cent a line; lines of a table depend on each other, so twice three standard errors are allowed
-    assert accused / lines < 0.025 + 6 * np.sqrt(0.025 * 0.975 / lines), (accused, lines)
+    assert rejected / lines < 0.025 + 6 * np.sqrt(0.025 * 0.975 / lines), (rejected, lines)
 
 
 BAD = {
