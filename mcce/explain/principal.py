@@ -176,7 +176,7 @@ class CoalitionValues:
         return self._asker.ask_encoded(rows)[1]
 
     def complete(self, rows: Floats) -> Floats:
-        """Return rows with the columns that relations determine."""
+        """Return rows with the columns that relations determine computed."""
         relations = self.problem.relations
         return rows if relations is None else relations.complete(rows, np.broadcast_to(self.row, rows.shape))
 
