@@ -221,7 +221,7 @@ def _conditionals(explainer: Any, X: Data | None) -> Iterator[Block]:
     found = generator.criticise(X, decision=decision, progress=False)
     yield (
         "Each feature is drawn given the fixed features and those before it. "
-        f"On {len(X)} rows given as new, {len(found.accused)} of {len(found)} conditionals are "
+        f"On {len(X)} rows given as new, {len(found.rejected)} of {len(found)} conditionals are "
         f"rejected at the level {found.level:g}:"
     )
     told = dict(zip((each.name for each in found), found.sentences))

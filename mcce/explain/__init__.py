@@ -1,1 +1,1 @@
-"""From the rows to explain to the rows that explain them: pools of draws, candidates, their order, and the search."""
+"""The search for counterfactuals: pools of draws, candidates, their order, searches and finishing steps."""

@@ -1,13 +1,13 @@
 """The acceptance rule: which rows may be returned for a factual, and how good they are.
 
-Every search and every finishing step uses it, and nothing else decides. Its parts, in order of cost:
+Every search and every finishing step uses this rule only. Its parts, in order of cost:
 
 1. `complete`: columns that relations determine are computed from the others, wherever a row is made.
 2. `admits`: excluded rows (`mcce.constraints.excluded`), constraints, relations that the factual itself satisfies, and,
    in a search that avoids them, reasons not to send a row (`stopped`).
 3. `within_bounds`: the largest number of changes, and the largest Gower distance.
 4. `plausibility`: the score of a row, to be compared with `least`, the score at the floor.
-5. `query`: the model. No row is queried twice.
+5. `query`: the decision of the model. No row is queried twice.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Acceptance:
 
     Parameters
     ----------
-    problem : what is asked for.
+    problem : the problem of the explanation.
     factuals : encoded rows.
     ids : names of the factuals, for constraints on single ones.
-    model : what is queried, with the answers that it remembers; None for the problem's model without any.
+    model : the model with a cache of predictions; None for the problem's model with an empty cache.
 
     Methods take encoded `rows` and `owner`, the position of each row's factual.
     """
@@ -65,8 +65,8 @@ class Acceptance:
     def take(self, which: Ints | slice, *, apart: bool = False) -> Acceptance:
         """Return the rule for some of the factuals.
 
-        It shares the answers of the model; with `apart`, for another thread, it counts queries together with this one
-        and has answers of its own. The plausibility of the factuals is not computed again.
+        The cache of predictions is shared. With `apart`, for another thread, the cache is separate and only the count
+        of queries is shared. The plausibility of the factuals is not computed again.
         """
         model = RememberingAsker(self.problem.question, self._model) if apart else self._model
         ids = None if self.ids is None else self.ids[which]
@@ -76,20 +76,20 @@ class Acceptance:
         return taken
 
     def asked_for(self, problem: Problem) -> Acceptance:
-        """Return the rule for another problem of the same factuals and model, with the answers of the model."""
+        """Return the rule for another problem with the same factuals, model and cache of predictions."""
         same = Acceptance(problem, self.matrix, self.ids, model=self._model)
         if "own" in self.__dict__:
             same.own = self.own
         return same
 
     def remember(self, other: Acceptance) -> None:
-        """Take over the answers of the model from a rule that was taken apart from this one."""
+        """Add the cached predictions of a rule made by `take(..., apart=True)`."""
         if other._model is not self._model:
             self._model.remember(other._model)
 
     @property
     def n_asked(self) -> int:
-        """How many rows the model was queried about."""
+        """Number of rows for which the model was queried."""
         return self._model.n_asked
 
     @property
@@ -115,16 +115,16 @@ class Acceptance:
 
     @cached_property
     def own(self) -> Own:
-        """How plausible the factuals are themselves."""
+        """The plausibility of the factuals."""
         return self.scale.own(self.matrix)
 
     @cached_property
     def origins(self) -> Origins:
-        """What is known about the plausibility of the factuals, from which that of similar rows is found."""
+        """Cached plausibility of the factuals, from which that of similar rows is updated."""
         return self.scale.origins(self.matrix, kept=self.matrix.shape[0], own=self.own)
 
     def complete(self, rows: Floats, owner: Ints) -> Floats:
-        """Return rows with the columns that relations determine."""
+        """Return rows with the columns that relations determine computed."""
         return rows if self.problem.relations is None else self.problem.relations.complete(rows, self.matrix[owner])
 
     def free_changes(self, rows: Floats, owner: Ints) -> Bools:
@@ -135,7 +135,7 @@ class Acceptance:
         return changed
 
     def counted(self, rows: Floats, owner: Ints) -> Floats:
-        """Return rows as changes and steps are counted: with the factual's own values in computed columns."""
+        """Return rows for counting changes and steps: with the factual's values in computed columns."""
         columns = self.problem.uncounted
         if not columns:
             return rows
@@ -144,12 +144,12 @@ class Acceptance:
         return rows
 
     def with_own(self, rows: Floats, owner: Ints, column: Ints) -> Floats:
-        """Return rows, each with the factual's own value in one column; `rows` is overwritten."""
+        """Return rows, each with the factual's value in one column; `rows` is overwritten."""
         rows[np.arange(owner.size), column] = self.matrix[owner, column]
         return self.complete(rows, owner)
 
     def admits(self, rows: Floats, owner: Ints) -> Bools:
-        """Return which rows satisfy all that needs neither a bound, nor plausibility, nor the model."""
+        """Return which rows satisfy all conditions except bounds, plausibility and the decision of the model."""
         admitted = np.ones(rows.shape[0], dtype=bool)
         if self._excluded is not None:
             admitted = ~self._excluded.contain(rows)

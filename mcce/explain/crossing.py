@@ -1,15 +1,14 @@
-"""Crossed candidates: a factual with one or a few features of a drawn row.
+"""Crossed candidates: a factual with the values of one or a few features of a drawn row.
 
-A drawn row is a bundle of good values. Taking some of them and keeping the factual's own elsewhere changes little, and
-nothing new is drawn:
+Crossed candidates change few features and need no further draws:
 
 1. Number the distinct values of every mutable feature, in the draws of all pools at once.
-2. For every set of L features, keep the distinct tuples of values that a draw has in them; several values are always
-   taken from the same draw, so that what belongs together stays together.
-3. For a factual take those tuples that differ from it in all L features; where there are many, half of what is looked
-   at are the nearest, the other half spread over all. Of a single number with many values take every other one, every
-   third, ..., counted from the factual's own on both sides. What is passed over is looked at when something next to it
-   is chosen (`mcce.explain.refine`).
+2. For every set of L features, keep the distinct tuples of values in the draws. All values of a tuple are from the same
+   draw, so that their dependence is preserved.
+3. For a factual, take the tuples that differ from it in all L features. If there are many, half of the examined tuples
+   are the nearest, and the other half is spread over all. Of a single number with many values, every second, third, ...
+   value is examined, counted from the factual's value on both sides. Skipped values are examined when a neighbouring
+   value is chosen (`mcce.explain.refine`).
 
 A known value is never crossed with a missing one: removing a known value is not actionable.
 """
@@ -29,22 +28,22 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.distances.measures import Distance, stack
 from mcce.explain.kernels import mark_first, step_table, tuple_steps
 
-MOST_VALUES = 24  # of a single number that are looked at first
-MOST_TUPLES = 60_000  # tuples of a pool that are looked through, of its first draws if there are more
-FEWEST_DRAWS = 200  # whose tuples are worth looking through
+MOST_VALUES = 24  # values of a single number that are examined first
+MOST_TUPLES = 60_000  # examined tuples of a pool; of its first draws if there are more
+FEWEST_DRAWS = 200  # fewest draws whose tuples are examined
 
 
 @lru_cache(maxsize=16)
 def _sets(n_columns: int, size: int) -> Ints:
-    """Return all sets of so many of some columns, a line each."""
+    """Return all sets of a given size of some columns, one per row."""
     return np.array(list(combinations(range(n_columns), size)), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Tuples:
-    """Distinct tuples of values in a pool: of draw `draws[t]`, the columns `sets[which[t]]` (places among the mutable).
+    """Distinct tuples of values in a pool: columns `sets[which[t]]` (positions among the mutable) of draw `draws[t]`.
 
-    They are in the order of the draws, then of the columns.
+    They are sorted by draw, then by columns.
     """
 
     draws: Ints
@@ -53,7 +52,7 @@ class Tuples:
 
 
 class Thinning:
-    """Passes over some values of single numbers that have many in a pool; levels have no order to go by.
+    """Skips some values of single numbers that have many in a pool; levels are not thinned, as they have no order.
 
     Parameters
     ----------
@@ -76,7 +75,7 @@ class Thinning:
         self.stride = np.where(np.isin(mutable, numbers), rounded_up, 1)
 
     def keeps(self, factual: Floats, chosen: Ints) -> Bools:
-        """Return which of some tuples are looked at for a factual, whose mutable values are given."""
+        """Return which of some tuples are examined for a factual, given its mutable values."""
         if (self.stride == 1).all():
             return np.ones(chosen.size, dtype=bool)
         place = np.array([np.searchsorted(values, x) for values, x in zip(self.values, factual)])
@@ -90,7 +89,7 @@ class Thinning:
 class Crossings:
     """The crossings of one factual: the `chosen` tuples of the pool that begins at `begin`.
 
-    `steps` are the sums of their steps; `complete` says whether none was passed over.
+    `steps` are the sums of their steps; `complete` says that none was skipped.
     """
 
     factual: int
@@ -106,13 +105,13 @@ class Crossings:
 
 
 class NearestCrossings:
-    """Finds the crossings of factuals with the draws of their pools.
+    """The crossings of factuals with the draws of their pools.
 
     Parameters
     ----------
-    cells : the draws of all pools column by column, as the kernels read them.
+    cells : the draws of all pools, stored by column for the kernels.
     mutable : positions of the columns that may be crossed.
-    distance : what is near.
+    distance : the distance that defines the nearest tuples.
     """
 
     def __init__(self, cells: Floats, mutable: Ints, distance: Distance) -> None:
@@ -152,14 +151,14 @@ class NearestCrossings:
             return Crossings(f, begin, tuples, changed, steps[changed])
         chosen = np.zeros(steps.size, dtype=bool)
         chosen[changed[_smallest(steps[changed], most // 2)]] = True
-        # the nearest may all be too near to have the wanted decision, so that others are looked at as well
+        # the nearest may all be too near to have the wanted decision, so others are examined as well
         every = -(-steps.size // (most - most // 2))
         chosen[::every] |= steps[::every] < np.inf
         return Crossings(f, begin, tuples, np.flatnonzero(chosen), steps[chosen], complete=False)
 
 
 def _smallest(values: Floats, n: int) -> Ints:
-    """Return the places of the `n` smallest values, fewer than there are; on ties the earlier ones."""
+    """Return the positions of the `n` smallest of more than n values; ties go to the earlier."""
     last = np.partition(values, n)[n]
     below = np.flatnonzero(values < last)
     return np.append(below, np.flatnonzero(values == last)[: n - below.size])
@@ -167,14 +166,14 @@ def _smallest(values: Floats, n: int) -> Ints:
 
 @dataclass(frozen=True)
 class ChangedCells:
-    """Crossings of some factuals as what they change: rows are written when they are looked at.
+    """Crossings of some factuals, stored as changed cells; rows are made when needed.
 
     Attributes
     ----------
     members : the factuals.
     begin, end : where the crossings of each begin and end.
-    of : for each crossing, its factual.
-    column, value : what it changes, and to what.
+    of : the factual of each crossing.
+    column, value : the changed columns and their new values.
     steps : the sum of its steps.
     complete : for each factual, whether these are all its crossings.
     """
@@ -190,7 +189,7 @@ class ChangedCells:
 
     @classmethod
     def read(cls, made: Sequence[Crossings], near: NearestCrossings) -> ChangedCells:
-        """Read the crossings of some factuals, all of the same number of features."""
+        """Return the crossings of some factuals, all with the same number of features."""
         sizes = np.array([crossings.chosen.size for crossings in made])
         ends, members = np.cumsum(sizes), np.array([crossings.factual for crossings in made], dtype=np.int64)
         column = np.concatenate([near.mutable[each.tuples.sets[each.tuples.which[each.chosen]]] for each in made])
@@ -202,6 +201,6 @@ class ChangedCells:
 
     def rows(self, some: Ints, factuals: Floats) -> Floats:
         """Return some of the crossings as rows."""
-        cells = np.ascontiguousarray(factuals[self.of[some]].T)  # column by column, as the model is queried
+        cells = np.ascontiguousarray(factuals[self.of[some]].T)  # stored by column, as the model is queried by column
         cells[self.column[some].T, np.arange(some.size)] = self.value[some].T
         return cells.T

@@ -1,28 +1,28 @@
-"""Several counterfactuals that differ: chosen one after the other, each for what it adds to those before it.
+"""Diverse counterfactuals, chosen greedily: each by what it adds to those chosen before.
 
-1. The first is the best one, as without diversity.
-2. Each further sparse one is the best, in the same order, of those that change another set of features than all before
-   it, are at or above the floor, and need every change: another salary is not another plan. Where there is none, where
-   the order has measures of the user's own, and among whole draws, it is the valid candidate c with the largest gain
+1. The first counterfactual is the best one, as without diversity.
+2. Each further sparse counterfactual is the best, in the same order, of the rows that change another set of features
+   than all before, are at or above the floor, and need every change: another salary is not another plan. If there is
+   none, if the order has user-defined measures, and among whole draws, it is the valid candidate c with the largest
        gain(c) = min over chosen s of d(c, s) - PRICE d(c, x),
-   its distance to the nearest of those chosen less what it costs, its distance to the factual x. Equal gains (to twelve
-   decimals) are decided by the order of the measures. All candidates take part, not a list of the best: the best fifty
+   its distance to the nearest chosen row minus the price of its distance to the factual x. Ties of the gain (to twelve
+   decimals) are broken by the order of the measures. All candidates take part, not only the best ones: the best fifty
    are often fifty values of one feature.
-3. d is Gower's distance; where the order counts changes (L0), the share of differing features is added to it, so that
-   a change costs, and another feature counts, whatever the size of the step. Features that are computed from others do
-   not count: their values are those of the factual.
-4. The chosen rows are returned in the order of the measures, the best one first; on ties, the one chosen earlier. This
-   holds also where some rows come from a second search (`mcce.explain.pipeline.prefer_fit`).
+3. d is Gower's distance. If the order counts changes (L0), the share of differing features is added to it, so that a
+   change has a cost, and another feature counts, whatever the size of the step. Features that are computed from others
+   do not count: their values are those of the factual.
+4. The chosen rows are returned in the order of the measures, the best first; ties go to the row chosen earlier. This
+   holds also if some rows come from a second search (`mcce.explain.pipeline.prefer_fit`).
 
-Why this gain. d is a sum over features, so d(c, s) = d(c, x) + d(s, x) - 2 overlap(c, s), where the overlap is the part
-of the way from x that both have in common: none if they change different features, or move in opposite directions.
-With a price of 1 the gain is min_s (d(s, x) - 2 overlap(c, s)): it asks for changes that were not there yet, and has
-nothing for going farther in the same direction, which max-min distance alone rewards most. The price above 1 makes
-nearer ones better among those that are equally new. Measured from the best one, at a cost of 1: a copy would have a
-gain of -1.5, and a row with nothing in common that costs z one of 1 - z / 2, so an alternative may cost up to five
-times as much. A determinant (DPP) has no such unit, and its greedy choice depends on how the kernel is scaled.
+Why this gain: d is a sum over features, so d(c, s) = d(c, x) + d(s, x) - 2 overlap(c, s), where the overlap is the part
+of the changes from x that both share: 0 if they change different features, or move in opposite directions. With a price
+of 1 the gain is min_s (d(s, x) - 2 overlap(c, s)): it rewards new changes, but not larger steps in the same direction,
+which max-min distance alone rewards most. A price above 1 prefers nearer rows among those that are equally new. If the
+best row has a cost of 1, a copy of it would have a gain of -1.5, and a row without overlap and with cost z a gain of
+1 - z / 2, so an alternative may cost up to five times as much. A determinant (DPP) has no such unit, and its greedy
+choice depends on the scale of the kernel.
 
-`diversity_table` reports what came of it: the mean distance between the counterfactuals of a factual, two by two.
+`diversity_table` reports the mean pairwise distance between the counterfactuals of a factual.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 from mcce.table import Feature
 
-DIVERSE_FACTUALS = 64  # that are searched together, and whose answers of the model are remembered
-PRICE = 1.5  # of a distance to the factual, in distances to the nearest one chosen
-DECIMALS = 12  # gains that agree so far are equal: they differ by rounding
+DIVERSE_FACTUALS = 64  # factuals that are searched together, with a shared cache of predictions
+PRICE = 1.5  # price of the distance to the factual, relative to the distance to the nearest chosen row
+DECIMALS = 12  # gains that agree to this many decimals count as equal
 
 
 class Spread:
@@ -57,7 +57,7 @@ class Spread:
     Parameters
     ----------
     features : the columns of factuals and candidates.
-    ordering : what candidates are compared by.
+    ordering : the order of candidates.
     uncounted : positions of columns that are computed from others.
     """
 
@@ -67,10 +67,10 @@ class Spread:
         functions = [measure.function for measure in ordering.measures]
         self.counts_changes = any(isinstance(f, Distance) and f.counts_changes for f in functions)
         self._gower = gower(features)
-        self._chosen: dict[int, list[Floats]] = {}  # equal factuals have equal candidates, and choose alike
+        self._chosen: dict[int, list[Floats]] = {}  # by hash: equal factuals have equal candidates
 
     def choose(self, rows: Floats, factuals: Floats) -> Bools:
-        """Add one row for each factual to those chosen; return which of them were not there yet."""
+        """Add one row for each factual to the chosen rows; return which of them are new."""
         keys = hash_rows(factuals).tolist()
         new = np.array([not any(_equal(row, s) for s in self._chosen.get(key, [])) for key, row in zip(keys, rows)])
         for key, row in zip(keys, rows):
@@ -78,7 +78,7 @@ class Spread:
         return new.astype(bool)
 
     def gains(self, rows: Floats, factual: Floats) -> Floats:
-        """Return the gain of each candidate of a factual (step 2); -inf for those chosen."""
+        """Return the gain of each candidate of a factual (step 2); -inf for chosen rows."""
         chosen = self._chosen[int(hash_rows(factual[None, :])[0])]
         if self.uncounted:
             rows, chosen = (with_values(each, self.uncounted, factual[self.uncounted]) for each in (rows, chosen))
@@ -91,7 +91,7 @@ class Spread:
         return np.where((differing[1:] == 0).any(axis=0), -np.inf, gain)
 
     def changes_the_same(self, rows: Floats, factuals: Floats) -> Bools:
-        """Return which rows change the same features of the factuals beside them as a row chosen before (step 2)."""
+        """Return which rows change the same features of their factuals as a row chosen before (step 2)."""
         changed = changed_columns(rows, factuals)
         changed[:, self.uncounted] = False
         same = np.zeros(rows.shape[0], dtype=bool)
@@ -105,12 +105,12 @@ class Spread:
         return same
 
     def next_ordering(self) -> Ordering:
-        """Return the order by which the next one is chosen: the gain, then the measures."""
+        """Return the order for the next choice: the gain, then the measures."""
         return Ordering((Measure("gain", self.gains, largest_first=True), *self.ordering.measures))
 
 
 def diverse_set(acceptance: Acceptance, pools: Candidates) -> Winners:
-    """Choose counterfactuals one after the other, each for what it adds."""
+    """Choose counterfactuals one after the other, each by what it adds."""
     n = len(acceptance)
     parts: list[Winners] = []
     for begin in range(0, n, DIVERSE_FACTUALS):
@@ -138,7 +138,7 @@ def _choose_in_turn(acceptance: Acceptance, pools: Candidates) -> Winners:
     parts: list[Winners] = []
     for place in range(problem.settings.n_counterfactuals):
         found: list[Winners] = []
-        if place:  # other features first, of the rest what adds most
+        if place:  # other features first, then the largest gain
             sets = by_set[np.isin(by_set, left)]
             found.append(_of_other_features(one, pools, sets, spread))
             by_set = found[0].owner
@@ -158,7 +158,7 @@ def _choose_in_turn(acceptance: Acceptance, pools: Candidates) -> Winners:
 
 
 def _by_distance(acceptance: Acceptance) -> Acceptance:
-    """Return the rule for the same problem without caution."""
+    """Return the acceptance rule for the same problem without caution."""
     caution = acceptance.problem.caution
     nearest = None if caution is None else replace(caution, strength=0.0)
     return acceptance.asked_for(replace(acceptance.problem, caution=nearest))
@@ -173,19 +173,19 @@ def _of_other_features(acceptance: Acceptance, pools: Candidates, which: Ints, s
 
 
 def diversity_table(owner: Ints, rows: Floats, features: Sequence[Feature]) -> pd.DataFrame:
-    """Return how different the counterfactuals of each owner are, two by two.
+    """Return the pairwise differences between the counterfactuals of each factual.
 
     Parameters
     ----------
-    owner : whose each row is, ascending.
+    owner : the factual of each row, ascending.
     rows : encoded rows.
     features : their columns.
 
     Returns
     -------
     DataFrame
-        By owner: `rows`, how many there are; `gower`, the mean Gower distance of two of them; `features`, the mean
-        share of features in which two of them differ. NaN for a single one.
+        By owner: `rows`, their number; `gower`, the mean Gower distance of two of them; `features`, the mean share of
+        features in which two of them differ. NaN for a single row.
     """
     owners, place, counts = np.unique(owner, return_inverse=True, return_counts=True)
     distance, differing = gower(features), changes(features)

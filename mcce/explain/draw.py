@@ -1,31 +1,32 @@
-"""Draw candidates: pools of rows from the generator (paper, section 2.2), or rows that the user gives.
+"""Draw candidates: pools of rows from the generator (paper, section 2.2), or rows given by the user.
 
 1. Factuals that agree in the values that draws depend on share one pool (`mcce.explain.problem`). Each pool is drawn
-   from the generator, given its fixed values and the wanted decision. Any part of it can be drawn by itself, because a
-   draw is identified by its index; a redraw is another, independent pool for the same factuals.
-2. `Candidates` says which encoded rows each factual may choose among. Rows that a user gives are matched to their
+   from the generator, given its fixed values and the wanted decision. A draw is identified by its index, so any part of
+   a pool can be drawn separately; a redraw is another, independent pool for the same factuals.
+2. `Candidates` has the encoded rows that are candidates of each factual. Rows given by the user are matched to their
    factuals and checked (`match_candidates`).
-3. `draw_block` draws the pools of a block. `redraw_block` draws for single factuals that found no counterfactual.
+3. `draw_block` draws the pools of a block. `redraw_block` draws for single factuals without a counterfactual.
 
-Inside constraints pools are shared by as many factuals as these allow (`ConstrainedPools`):
+With constraints, pools are shared by as many factuals as possible (`ConstrainedPools`):
 
-1. Constraints that are the same for all factuals (`Constraints.shared`) are obeyed while drawing. Factuals that agree
+1. Constraints that are the same for all factuals (`Constraints.shared`) are applied while drawing. Factuals that agree
    in their fixed values share these draws.
-2. Constraints that depend on a factual's own values (`Constraints.relative`: may only rise, by at most so much, may not
-   become missing, rules that read it) reject some of the draws in the search. What is left are draws from the chain
-   conditioned on the constraint: rejecting whole rows is conditioning, truncating conditionals is not.
-3. A factual that allows less than a quarter of the first 100 of them, or has to keep a feature, gets draws of its own,
-   inside all its constraints. Where nothing that is allowed can be drawn for a feature, its own value stays if that is
-   allowed: such a pool is not shared with factuals that have another value.
-4. A factual that finds no counterfactual, though it shared its draws, or some were lost or rounded to a grid, gets
-   others, inside all its constraints (`ConstrainedPools.draw_own`). There the own value of every feature that is
-   bounded may stay, and a row that no draw makes obey the rules is drawn once more, with the factual's own values in
-   all columns that they name: what obeys a constraint as it is may stay, whatever the form of the constraint.
+2. Constraints that depend on the values of a factual (`Constraints.relative`: may only rise, by at most a given amount,
+   may not become missing, rules that read the factual) reject some of the draws in the search. The remaining draws are
+   from the chain conditioned on the constraint: rejecting whole rows is conditioning, truncating conditionals is not.
+3. A factual that allows less than a quarter of the first 100 shared draws, or has to keep a feature, gets an individual
+   pool within all its constraints. If no allowed value can be drawn for a feature, the factual's value is kept if it is
+   allowed; such a pool is not shared with factuals that have another value.
+4. A factual without a counterfactual is redrawn within all its constraints (`ConstrainedPools.draw_own`) if it shared
+   its draws, or if draws were lost or rounded to a grid. The values of all bounded features may then be kept, and a row
+   for which no draw satisfies the rules is drawn once more, with the factual's values in all columns that the rules
+   name: values that satisfy a constraint may be kept, whatever the form of the constraint.
 5. A factual that a sparse search still cannot explain gets draws given the other decision (`draw_other_decision`).
-   Where few training rows have the wanted decision, their values may all violate a constraint (all of them are younger,
-   and age may only rise); values of other rows, combined, may be accepted.
-6. The random numbers stay those of the fixed values, however pools are shared: a constraint that excludes nothing
-   changes nothing, nor do the factuals that are explained together. Rows that could not be drawn inside are left out.
+   If few training rows have the wanted decision, their values may all violate a constraint (all of them are younger,
+   and age may only rise); combinations of values of other rows may be accepted.
+6. The random numbers depend on the fixed values only, however pools are shared: neither a constraint that excludes
+   nothing nor the factuals explained together change the draws. Rows that cannot be drawn within the constraints are
+   left out.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ from mcce.table.frames import is_other_frame, read_frame
 
 @dataclass(frozen=True)
 class Candidates:
-    """Factual i may choose among rows[begin[i] : end[i]] of one encoded matrix; on ties the earlier row wins.
+    """The candidates of factual i are rows[begin[i] : end[i]] of one encoded matrix; ties go to the earlier row.
 
-    `distinct` says that no two rows of a factual are equal, which spares the search for them.
+    `distinct` says that no two rows of a factual are equal, so duplicates need not be searched.
     """
 
     rows: Floats
@@ -69,15 +70,15 @@ class Candidates:
         return replace(self, begin=self.begin[which], end=self.end[which])
 
     def pools(self, which: Ints) -> Iterator[tuple[int, int, Ints]]:
-        """Yield where each pool of some factuals begins and ends, and whose it is; pools without rows are left out."""
+        """Yield the begin, end and factuals of each pool of some factuals; pools without rows are left out."""
         begins, ends = self.begin[which], self.end[which]
-        filled = ends > begins  # two pools begin at the same row if one of them has none
+        filled = ends > begins  # an empty pool begins at the same row as the next one
         for begin in np.unique(begins[filled]):
             mine = filled & (begins == begin)
             yield int(begin), int(ends[mine][0]), which[mine]
 
     def separate(self, which: Ints) -> tuple[Candidates, Ints]:
-        """Return the candidates of some factuals one after the other, none shared, and whose each row is."""
+        """Return the candidates of some factuals one after the other, none shared, and the factual of each row."""
         sizes = self.end[which] - self.begin[which]
         ends = np.cumsum(sizes)
         place = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes) + np.repeat(self.begin[which], sizes)
@@ -95,9 +96,9 @@ def draw_pools(
     redraw: int = 0,
     decision: bool = True,
 ) -> Candidates:
-    """Draw one pool for each distinct key: `n_samples` rows from draw `begin` on, of one of its redraws.
+    """Draw one pool for each distinct key: `n_samples` rows from draw `begin` on, of the given redraw.
 
-    Rows that a generator could not draw given their fixed values are left out.
+    Rows that the generator cannot draw given their fixed values are left out.
     """
     draws = range(begin, begin + n_samples)
     pool, request = request_pools(generator, matrix, keys, keys, draws, redraw, decision)[:2]
@@ -117,10 +118,10 @@ def request_pools(
     redraw: int,
     decision: bool = True,
 ) -> tuple[Ints, DrawRequest, Ints]:
-    """Return which pool each factual has, what to draw for all pools, and the first factual of each.
+    """Return the pool of each factual, the request for all pools, and the first factual of each pool.
 
-    Factuals that agree in `shared_by` share a pool; the random numbers are those of `keys`. Draws are given the wanted
-    decision, or the other one.
+    Factuals that agree in `shared_by` share a pool; the random numbers are those of `keys`. Draws are conditional on
+    the wanted decision, or on the other one.
     """
     pool, distinct = pd.factorize(shared_by)
     first = np.zeros(len(distinct), dtype=np.intp)
@@ -134,18 +135,18 @@ def request_pools(
     return pool.astype(np.int64), request, first
 
 
-LEAST_ALLOWED = 25  # of the first shared draws, by a factual that has no draws of its own
+LEAST_ALLOWED = 25  # fewest allowed rows among the first shared draws, for a factual that shares its pool
 FIRST = range(100)
-AT_ONCE = 8192  # factuals whose first draws are looked at
+AT_ONCE = 8192  # factuals whose first draws are checked together
 NOTHING: Ints = np.zeros(2, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Pools:
-    """Candidates, what identifies the pool of each factual, and what became of the draws.
+    """Candidates, the key of the pool of each factual, and the acceptance of draws.
 
-    `may_find_more` marks factuals to redraw individually if they find nothing (step 4). `acceptance` has, for each
-    thing that restricts draws, how many came to it and how many it let pass.
+    `may_find_more` marks factuals to redraw individually if they have no counterfactual (step 4). `acceptance` has, for
+    each restriction, the number of rows checked and the number accepted.
     """
 
     candidates: Candidates
@@ -155,7 +156,7 @@ class Pools:
 
 
 def _agree(keys: UInts, pool: Ints) -> Bools:
-    """Return for each pool whether all who share it have the same key."""
+    """Return for each pool whether all its factuals have the same key."""
     least, most = np.full((2, int(pool.max()) + 1), keys[0])
     least[pool], most[pool] = keys, keys
     np.minimum.at(least, pool, keys)
@@ -169,7 +170,7 @@ def _mutable_columns(constraints: Constraints, rules: Sequence[ResolvedRule]) ->
 
 
 class ConstrainedPools:
-    """Draws the pools of some factuals: encoded rows, keys of their streams, and names."""
+    """The pools of some factuals (encoded rows, keys of their streams, and names), drawn within constraints."""
 
     def __init__(
         self,
@@ -196,12 +197,12 @@ class ConstrainedPools:
         self.acceptance: dict[Hashable, Ints] = {}
 
     def draw(self, draws: range) -> Pools:
-        """Draw as many rows as there are `draws` for each pool; those that could not go on are left out."""
+        """Draw one row for each of `draws` and each pool; rejected rows are left out."""
         relative = self.constraints.relative
         everybody = np.arange(self.keys.size)
         depends = relative.draws_depend_on(self.matrix, self.ids) if relative else np.empty((everybody.size, 0))
         is_relative: Bools = np.asarray(~np.isnan(depends).all(axis=1))
-        own = is_relative.copy()  # those that have to keep a feature
+        own = is_relative.copy()  # factuals that have to keep a feature
         own[own] = relative.kept(self.matrix[own], self.ids[own]).any(axis=1) if relative else False
         own[self._who_allow_few(everybody[is_relative & ~own])] = True
         self._draw_for(everybody[~own], self.constraints.shared, draws)
@@ -212,7 +213,7 @@ class ConstrainedPools:
         return self._pools(lost | off_steps | (is_relative & ~own))
 
     def draw_own(self, draws: range) -> Pools:
-        """Draw as many rows as there are `draws` inside all that each factual asks; what is bounded may stay."""
+        """Draw one row for each of `draws` within all constraints of each factual; bounded values may be kept."""
         self._draw_for(np.arange(self.keys.size), self.constraints, draws, bounded_may_stay=True)
         return self._pools(np.zeros(self.keys.size, dtype=bool))
 
@@ -220,7 +221,7 @@ class ConstrainedPools:
         return Pools(Candidates(self._joined(), self.begin, self.end), self.pool_keys, may_find_more, self.acceptance)
 
     def _draw_for(self, which: Ints, constraints: Constraints, draws: range, *, bounded_may_stay: bool = False) -> None:
-        """Draw inside `constraints`, for factuals that share pools as far as these mean the same for them."""
+        """Draw within `constraints`, for factuals that share pools if the constraints are the same for them."""
         if not which.size:
             return
         drawn, pool, self.pool_keys[which] = self._draw(which, constraints, draws, bounded_may_stay=bounded_may_stay)
@@ -233,7 +234,7 @@ class ConstrainedPools:
         self.n_rows += int(kept[-1])
 
     def _who_allow_few(self, which: Ints) -> Ints:
-        """Return the factuals that allow too few of the first draws that they would share."""
+        """Return the factuals that allow too few of the first shared draws."""
         if not which.size:
             return which
         drawn, pool, _ = self._draw(which, self.constraints.shared, FIRST)
@@ -248,7 +249,7 @@ class ConstrainedPools:
         return which[n_allowed < LEAST_ALLOWED]
 
     def _allowed(self, which: Ints, rows: Floats) -> Bools:
-        """Return which rows of a pool each of some factuals allows; count what each thing that it asks lets pass."""
+        """Return which rows of a pool each of some factuals allows; count the rows that each constraint accepts."""
         relative = self.constraints.relative.of_factuals(self.matrix[which], self.ids[which])
         shape = which.size, rows.shape[0]
         allowed = np.ones(shape, dtype=bool)
@@ -266,9 +267,10 @@ class ConstrainedPools:
     def _draw(
         self, which: Ints, constraints: Constraints, draws: range, *, bounded_may_stay: bool = False
     ) -> tuple[Drawn, Ints, UInts]:
-        """Draw inside constraints; return also which pool each factual has, and what identifies it.
+        """Draw within constraints; return also the pool of each factual and its key.
 
-        With `bounded_may_stay`, what any constraint bounds may stay as it is, else what the factual itself bounds.
+        With `bounded_may_stay`, values bounded by any constraint may be kept; otherwise only those bounded by
+        constraints that depend on the factual.
         """
         matrix, ids = self.matrix[which], self.ids[which]
         own = self._own(constraints, matrix, ids)
@@ -296,7 +298,7 @@ class ConstrainedPools:
         own: Floats,
         bounded_may_stay: bool,
     ) -> tuple[Drawn, Ints]:
-        """Draw a pool for all who agree in `shared_by`; own values stay in those whose factuals agree in them."""
+        """Draw a pool for all factuals that agree in `shared_by`; own values may be kept where these agree."""
         matrix, ids, keys = self.matrix[which], self.ids[which], self.keys[which]
         asked = keys, shared_by, draws, self.redraw, self.decision
         pool, request, first = request_pools(self.generator, matrix, *asked)
@@ -325,14 +327,14 @@ class ConstrainedPools:
     def _draw_kept(
         self, drawn: Drawn, request: DrawRequest, constraints: Constraints, factuals: Floats, agree: Bools
     ) -> Drawn:
-        """Draw rejected rows once more, with their factual's own values in all that open rules name which these obey.
+        """Draw rejected rows once more, with the factual's values in all columns of open rules that it satisfies.
 
-        `agree` tells the rows of pools whose factuals agree in these values.
+        `agree` marks the rows of pools whose factuals agree in these values.
         """
         rows, rejected = drawn.rows.copy(order="F"), drawn.rejected.copy()
         lost = np.flatnonzero(rejected & agree)
         obeyed = np.column_stack([rule.holds(factuals[lost], factuals[lost]) for rule in constraints.open_rules])
-        for by_own in np.unique(obeyed[obeyed.any(axis=1)], axis=0):  # factuals that obey the same rules
+        for by_own in np.unique(obeyed[obeyed.any(axis=1)], axis=0):  # factuals that satisfy the same rules
             some = lost[(obeyed == by_own).all(axis=1)]
             part = request.take(some)
             restrictions = dict(part.restrictions)
@@ -347,7 +349,7 @@ class ConstrainedPools:
         return replace(drawn, rows=rows, rejected=rejected, rejected_by=rejected_by)
 
     def _own(self, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> Floats:
-        """Return the values that may stay, of features whose draws depend on them; NaN elsewhere."""
+        """Return the values that may be kept, for features whose draws depend on them; NaN elsewhere."""
         own = np.full(matrix.shape, np.nan)
         relative = constraints.relative
         columns = {column for column, _ in relative.of_factuals(matrix, ids).within}
@@ -356,7 +358,7 @@ class ConstrainedPools:
         return own
 
     def _off_steps(self, constraints: Constraints, matrix: Floats, ids: pd.Index[Any], own: Floats) -> Floats:
-        """Return the values that draws need not leave for a multiple of some step; NaN elsewhere."""
+        """Return the values that need not be rounded to a multiple of a step; NaN elsewhere."""
         off = np.full(matrix.shape, np.nan)
         for name, within in constraints.within(matrix, ids).items():
             if within.step is not None:
@@ -365,7 +367,7 @@ class ConstrainedPools:
         return off
 
     def _joined(self) -> Floats:
-        """Return all rows, column by column, as the kernels read them."""
+        """Return all rows, stored by column for the kernels."""
         rows = np.empty((self.n_rows, self.matrix.shape[1]), order="F")
         at = 0
         for part in self.rows:
@@ -379,9 +381,9 @@ class ConstrainedPools:
 
 
 def draw_block(problem: Problem, block: Block) -> Pools:
-    """Draw the pools of a block, inside the constraints if there are any.
+    """Draw the pools of a block, within the constraints if there are any.
 
-    Draws that are crossed with the factuals afterwards need not obey rules over several features before.
+    Draws that are crossed with the factuals later need not satisfy rules on several features yet.
     """
     if problem.constraints is None:
         n, begin = len(block.draws), block.draws.start
@@ -396,13 +398,13 @@ def draw_block(problem: Problem, block: Block) -> Pools:
 
 
 def draw_own_block(problem: Problem, block: Block) -> Pools:
-    """Draw pools inside all constraints of each factual of a block; what is bounded may stay as it is."""
+    """Draw pools within all constraints of each factual of a block; bounded values may be kept."""
     assert problem.constraints is not None
     return _constrained(problem, block, problem.constraints).draw_own(block.draws)
 
 
 def draw_other_decision(problem: Problem, block: Block) -> Pools:
-    """Draw the pools of a block given the decision that is not wanted, inside the bounds of single features."""
+    """Draw the pools of a block given the other decision, within the bounds of single features."""
     draws, redraw = block.draws, problem.settings.redraw
     if problem.constraints is not None:
         return _constrained(problem, block, problem.constraints.before_crossing, decision=False).draw(draws)
@@ -414,8 +416,8 @@ def draw_other_decision(problem: Problem, block: Block) -> Pools:
 def redraw_block(
     problem: Problem, block: Block, which: Ints, draw: Callable[[Problem, Block], Pools]
 ) -> Iterator[tuple[Ints, Pools]]:
-    """Draw pools for single factuals of a block; yield as many at a time as fit in memory, and their positions."""
-    own = np.arange(block.members.size, dtype=np.uint64)  # perhaps a pool for each of them
+    """Draw pools for single factuals of a block; yield parts that fit in memory, with the positions of the factuals."""
+    own = np.arange(block.members.size, dtype=np.uint64)  # possibly one pool for each factual
     for some in pool_blocks(which, own, 8 * len(block.draws) * block.matrix.shape[1]):
         yield some, draw(problem, block.take(some))
 
@@ -430,17 +432,17 @@ def _constrained(
 def match_candidates(
     candidates: pd.DataFrame, factuals: Factuals, members: npt.NDArray[np.intp], schema: Schema, mutable: Ints
 ) -> Candidates:
-    """Return the candidates of the factuals at `members`; rows for others, or with other fixed values, are errors."""
+    """Return the candidates of the factuals at `members`; raise for other factuals, or if fixed values differ."""
     if is_other_frame(candidates):
         candidates = _indexed(read_frame(candidates, "candidates"), schema)
     if not isinstance(candidates, pd.DataFrame):
-        raise InputError(f"candidates is a {type(candidates).__name__}; give a DataFrame, as `generate` returns it.")
+        raise InputError(f"candidates is a {type(candidates).__name__}; give a DataFrame as returned by `generate`.")
     ids = candidates.index.get_level_values(0)
     owner = find_labels(factuals.index, ids)
     if (owner < 0).any():
         stranger, left_out = ids[owner < 0][:1], factuals.left_out
         known = left_out is not None and find_labels(left_out.frame.index, stranger)[0] >= 0
-        why = "has a level that is not known, and is left out" if known else "is not in the index of X"
+        why = "has an unknown level and is not explained" if known else "is not in the index of X"
         raise InputError(f"candidates has rows for {spell(stranger[0])}, which {why}. Take them out.")
     matrix = schema.encode(candidates, "candidates").matrix
     fixed = [j for j in range(matrix.shape[1]) if j not in mutable]
@@ -459,11 +461,11 @@ def match_candidates(
 
 
 def _indexed(candidates: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """Return candidates whose labels stand in columns, as `generate` writes them beside the features, in an index."""
+    """Return candidates with their labels in the index; `generate` has them in columns beside the features."""
     labels = [name if name not in schema.names else f"{name}_" for name in ("id", "draw")]
     if labels[0] not in candidates.columns:
         raise InputError(
-            f"candidates has no column {labels[0]!r}, which names the factual of each row; give a frame as `generate` "
-            "returns it."
+            f"candidates has no column {labels[0]!r}, which names the factual of each row; give a frame as returned "
+            "by `generate`."
         )
     return candidates.set_index([name for name in labels if name in candidates.columns])

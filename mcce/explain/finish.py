@@ -1,18 +1,18 @@
-"""Finishing steps: what becomes of winners after a search, with the signature (Acceptance, Winners) -> Winners.
+"""Finishing steps, applied to winners after a search: functions (Acceptance, Winners) -> Winners.
 
-Numbers of sparse counterfactuals are rounded to what is printed (`round_for_display`), so that the model is queried
-about the row that is shown. A text shows 31,235 for 31,234.56, and the model may decide differently about the two. For
-each changed number of each row:
+Numbers of sparse counterfactuals are rounded to the displayed digits (`round_for_display`), so that the displayed row
+is the row that the model accepts: 31,234.56 is displayed as 31,235, and the model may decide differently for the two.
+For each changed number of each row:
 
-1. Take the number that its text says (`Names.written`), or the next one on the other side, with as few digits as a text
-   has, and then with one digit more each time.
-2. Keep the first for which the row is still one that may be returned: the model gives the wanted decision, the
-   constraints, bounds and relations hold, the plausibility is at the floor or no less than it was, the number is on the
-   column's grid and in its range, the change is still one, and the row is not a copy of another.
-3. Where there is none, the number stays, and its text has all of its digits (`Names.exact`).
+1. Try the displayed number (`Names.written`), and the next one on the other side; then the same with one more digit at
+   a time.
+2. Keep the first number for which the row may be returned: the model gives the wanted decision, the constraints, bounds
+   and relations hold, the plausibility is at the floor or no less than before, the number is on the grid and in the
+   range of the column, it differs from the factual's, and the row is not a copy of another.
+3. If there is none, the number is not changed, and is displayed with all digits (`Names.exact`).
 
-Whole numbers are written in full and stay as they are; so do dates, levels and numbers that have words. Columns that
-relations determine are computed from the others once more (`mcce.plausibility.relations`), and written in full.
+Whole numbers, dates, levels and numbers with labels are displayed in full and not changed. Columns that relations
+determine are recomputed from the others (`mcce.plausibility.relations`), and displayed in full.
 
 `add_measures` computes the measures that a result reports. Changes that the decision does not need are marked by
 `mcce.explain.refine.mark_incidental`.
@@ -36,12 +36,12 @@ from mcce.rng import hash_rows
 from mcce.table import Feature
 from mcce.table.dtypes import is_dated
 
-MOST_MORE = 12  # digits beyond those that a text has
+MOST_MORE = 12  # most digits beyond the displayed ones
 REPORTED = ("L0", "gower", "gower_sum", "plausibility", "log_density")  # measures of every result
 
 
 def round_for_display(acceptance: Acceptance, winners: Winners) -> Winners:
-    """Round the changed numbers of sparse winners to what their texts say; whole draws stay as they were drawn."""
+    """Round the changed numbers of sparse winners to the displayed digits; whole draws are not changed."""
     problem = acceptance.problem
     if not problem.settings.sparse or not winners.owner.size:
         return winners
@@ -58,7 +58,7 @@ def round_for_display(acceptance: Acceptance, winners: Winners) -> Winners:
         return winners
     rounding = _Rounding(acceptance, winners)
     at, column = np.array(cells, dtype=np.int64).T
-    place = np.arange(at.size) - np.searchsorted(at, at)  # of a cell among those of its row
+    place = np.arange(at.size) - np.searchsorted(at, at)  # position of a cell among those of its row
     for turn in range(int(place.max()) + 1):
         rounding.put(at[place == turn], column[place == turn])
     moved = replace(winners, rows=rounding.rows, scores=rounding.scores, plausibility=rounding.plausibility)
@@ -96,14 +96,14 @@ def _log_density(generator: Generator, rows: Floats) -> Floats:
 
 
 def _is_rounded(feature: Feature, names: Names) -> bool:
-    """Return whether texts of a feature may leave out digits."""
+    """Return whether the display of a feature may omit digits."""
     if not feature.is_numeric or is_dated(feature.dtype):
         return False
     return feature.grid.decimals != 0 or feature.name in names.patterns
 
 
 class _Rounding:
-    """Rows while their numbers are rounded."""
+    """Rows during the rounding of their numbers."""
 
     def __init__(self, acceptance: Acceptance, winners: Winners) -> None:
         self.acceptance, self.problem = acceptance, acceptance.problem
@@ -126,7 +126,7 @@ class _Rounding:
             numbers = np.array([printed[k] for k in left])
             for j in np.unique(column):
                 narrow = self.problem.features[j].grid.narrow
-                if narrow is not None:  # the number that the column holds when the text is read
+                if narrow is not None:  # the number that the column would store
                     numbers[column == j] = numbers[column == j].astype(narrow)
             done = np.zeros(at.size, dtype=bool)
             for way in range(2):
@@ -135,7 +135,7 @@ class _Rounding:
             at, column = at[~done], column[~done]
 
     def _take(self, at: Ints, column: Ints, numbers: Floats) -> Bools:
-        """Write numbers into rows where these may be returned then; return where."""
+        """Write numbers into the rows that may be returned with them; return which."""
         tries = self.rows[at]
         tries[np.arange(at.size), column] = numbers
         tries = self.acceptance.complete(tries, self.owner[at])
@@ -146,7 +146,7 @@ class _Rounding:
         scores, wanted = self.acceptance.query(tries[some])
         may[some] = wanted
         taken = some[wanted]
-        # of rows of one factual that would become the same, the first one does
+        # if rows of one factual would become equal, only the first is changed
         keys = hash_rows(np.column_stack([self.owner, self.rows]))
         new = hash_rows(np.column_stack([self.owner[at[taken]], tries[taken]]))
         first = np.zeros(taken.size, dtype=bool)
@@ -159,7 +159,7 @@ class _Rounding:
         return may
 
     def _is_possible(self, tries: Floats, at: Ints, column: Ints) -> Bools:
-        """Return which rows may be returned if they have the wanted decision."""
+        """Return which rows may be returned, given that they have the wanted decision."""
         problem = self.problem
         numbers = tries[np.arange(at.size), column]
         may = numbers != self.own[at, column]

@@ -1,24 +1,23 @@
-"""Questions about a result that are answered later, by the same pipeline with other draws or other demands.
+"""Follow-up questions about a result, computed on demand by the same pipeline with other draws or requirements.
 
-Another, independent drawing of the candidates:
+A second, independent set of draws gives:
 
-1. It gives the Monte Carlo error of a mean (`redraw_errors`): factuals of one pool share their draws, so pools, not
-   factuals, vary independently. With S_p the sum over the factuals of pool p, of n in all, the variance of their mean
-   is  sum_p Var(S_p) / n^2,  and Var(S_p) is estimated from the redraws.
-2. It tells how stable the answers are: the share of factuals whose best counterfactual changes the same features both
-   times (`agreement`), an unbiased estimate of how often two drawings agree for these factuals, fitted generator and
-   model. A hundred factuals, spread over all, tell it to 0.05 or better where they share no pools.
+1. The Monte Carlo error of a mean (`redraw_errors`). Factuals of one pool share their draws, so pools, not factuals,
+   vary independently. With S_p the sum over the factuals of pool p, of n in all, the variance of the mean is
+   sum_p Var(S_p) / n^2, where Var(S_p) is estimated from the redraws.
+2. The stability of the counterfactuals: the share of factuals whose best counterfactual changes the same features both
+   times (`agreement`). It is an unbiased estimate of how often two sets of draws agree for these factuals, this fitted
+   generator and this model. With a hundred factuals that share no pools, its error is 0.05 or less.
 
-Factuals without a counterfactual:
+For factuals without a counterfactual:
 
-3. `look_into` tells of one factual how many rows were drawn inside all its constraints, how many were rejected and by
-   what, how many were plausible, how many the model was queried about, and the drawn row that came nearest to the
-   decision.
-4. `what_helps` tries four times as many draws, and drops each demand alone: each constraint, the bounds, the exclusion
-   of copies, the share of refits. What leads to a counterfactual is named; if nothing does, all constraints are
-   dropped.
-5. `prove` says of one factual whether no valid row exists at all, or finds the nearest one (`mcce.explain.proof`).
-   `with_proofs` takes the rows that were found as candidates.
+3. `look_into` reports for one factual how many rows were drawn within all its constraints, how many each constraint
+   rejected, how many were plausible, for how many the model was queried, and the drawn row nearest to the decision.
+4. `what_helps` tries four times as many draws, and drops each requirement alone: each constraint, the bounds, the
+   exclusion of copies, the share of refits. It names what leads to a counterfactual; if nothing does, all constraints
+   are dropped.
+5. `prove` shows for one factual that no valid row exists, or finds the nearest one (`mcce.explain.proof`).
+   `with_proofs` adds the rows found as candidates.
 """
 
 from __future__ import annotations
@@ -65,10 +64,10 @@ from mcce.report.rule_set import RuleSet, rule_table
 from mcce.table import Data
 from mcce.table.checks import find_labels
 
-MOST_REDRAWN = 100  # factuals, to see how stable the answers are
-MOST_TOLD = 5  # factuals that a command line looks into
-MORE = 4  # times as many draws
-SHADED_DRAWS = 1000  # for a picture
+MOST_REDRAWN = 100  # factuals redrawn for the stability of the counterfactuals
+MOST_TOLD = 5  # factuals explained on the command line
+MORE = 4  # factor of the number of draws
+SHADED_DRAWS = 1000  # draws for a figure
 
 
 def questions_of(
@@ -78,14 +77,14 @@ def questions_of(
     usual: Callable[[], Usual | None],
     progress: bool | None = None,
 ) -> Questions:
-    """Return the questions that a result can ask later.
+    """Return the follow-up questions of a result.
 
     Parameters
     ----------
-    explained : what the result is made of.
-    settings, fit_seconds : as `tabulate` takes them, for the results of other drawings.
-    usual : returns what is usual among training rows, None if these are not known.
-    progress : whether to show a progress bar when something is drawn again.
+    explained : the explanation.
+    settings, fit_seconds : as in `tabulate`, for results of redraws.
+    usual : returns the usual values of training rows, or None if these are not available.
+    progress : whether to show a progress bar while redrawing.
     """
     generator, decision = explained.problem.generator, explained.problem.decision
     asker = Asker(decision, generator.schema_)
@@ -114,7 +113,7 @@ def questions_of(
 
 @dataclass(frozen=True, eq=False)
 class FollowUp:
-    """An explanation that can be made again: with other draws, or with one demand less."""
+    """An explanation that can be repeated with other draws, or with one requirement less."""
 
     explained: Explanation
     settings: Mapping[str, object]
@@ -124,38 +123,38 @@ class FollowUp:
 
     @cached_property
     def which(self) -> Ints:
-        """Positions of the factuals that were searched for."""
+        """Positions of the searched factuals."""
         return searched(self.explained.factuals, self.explained.contradictions)
 
     @cached_property
     def again(self) -> Winners:
-        """The winners of another drawing for all factuals."""
+        """The winners of a redraw for all factuals."""
         return self._draw_again(self.which)
 
     @cached_property
     def agreement(self) -> Agreement:
-        """How stable the answers are, by drawing again for at most a hundred factuals; by all, if that was done."""
+        """The stability of the counterfactuals, by redrawing at most a hundred factuals; all, if `again` is known."""
         known = "again" in vars(self)
         some = self.which if known else spread_over(self.which)
         again = self.again if known else self._draw_again(some)
         return agreement(self.explained.factuals, some, self.explained.winners, again)
 
     def standard_errors(self) -> dict[str, float]:
-        """Return the Monte Carlo standard errors of the means, by drawing again for all factuals."""
+        """Return the Monte Carlo standard errors of the means, by redrawing all factuals."""
         return redraw_errors(self.explained, self.again)
 
     def redrawn(self, redraw: int) -> Counterfactuals:
-        """Return the result of another drawing, by its number."""
+        """Return the result of the redraw with a given number."""
         problem = _redrawn(self.explained.problem, redraw)
         explained = explain_factuals(problem, self.explained.factuals, self.progress, "drawing again")
         questions = questions_of(explained, self.settings, self.fit_seconds, self.usual, self.progress)
         return tabulate(explained, self.settings, self.fit_seconds, questions)
 
     def why(self, places: Ints) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return what became of the candidates of factuals without a counterfactual, and what would have helped.
+        """Return why factuals have no counterfactual (counts of candidates), and what would help.
 
-        `places` are positions of factuals that were searched for. The second table has the drawn row of each that came
-        nearest to the decision, if there is one.
+        `places` are positions of searched factuals. The second table has the drawn row of each that is nearest to the
+        decision, if there is one.
         """
         problem, factuals = self.explained.problem, self.explained.factuals
         with working("looking for reasons", self.progress):
@@ -168,7 +167,7 @@ class FollowUp:
         return table, schema.decode(rows, factuals.index[[i for i, _ in nearest]].rename("id"))
 
     def prove(self, place: int, time_limit: float) -> tuple[str, pd.DataFrame]:
-        """Return in words whether the factual at `place` has a valid row, and that row, if one was found."""
+        """Return in words whether the factual at `place` has a valid row, and the row found, if any."""
         problem, factuals = self.explained.problem, self.explained.factuals
         with working("proving", self.progress):
             found = prove(problem, factuals, place, time_limit)
@@ -229,7 +228,7 @@ class FollowUp:
         )
 
     def _draw_again(self, which: Ints) -> Winners:
-        """Return the winners of some factuals in a drawing that has no number which a user could give."""
+        """Return the winners of some factuals in a redraw whose number no user can request."""
         problem = self.explained.problem
         problem = _redrawn(problem, -1 - problem.settings.redraw)
         with progress_bar(which.size, "drawing again", self.progress) as bar:
@@ -243,7 +242,7 @@ def _redrawn(problem: Problem, redraw: int) -> Problem:
 def redraw_errors(explained: Explanation, again: Winners) -> dict[str, float]:
     """Return the Monte Carlo standard errors of the mean L0 and Gower distance of the best counterfactuals.
 
-    `again` is another drawing of all pools. The means are over the factuals that are explained both times.
+    `again` has the winners of a redraw of all pools. The means are over the factuals that are explained both times.
     """
     problem, factuals = explained.problem, explained.factuals
     both = explained.winners, again
@@ -257,7 +256,7 @@ def redraw_errors(explained: Explanation, again: Winners) -> dict[str, float]:
 
 
 def _draw_alike(generator: Generator, factual: pd.DataFrame) -> pd.DataFrame:
-    """Return rows drawn with the fixed values of a factual and the wanted decision, for a picture."""
+    """Return rows drawn given the fixed values of a factual and the wanted decision, for a figure."""
     matrix = generator.schema_.encode(factual, "the row").matrix
     keys = pool_keys(generator, matrix, fixed_columns(generator))
     return generator.schema_.decode(draw_pools(generator, matrix, keys, SHADED_DRAWS).rows)
@@ -265,7 +264,7 @@ def _draw_alike(generator: Generator, factual: pd.DataFrame) -> pd.DataFrame:
 
 @one_native_thread()
 def _find_reasons(problem: Problem, progress: bool | None, factual: pd.DataFrame, n_draws: int) -> pd.DataFrame:
-    """Return what `reasons_for` says of a factual, given as a table of one row."""
+    """Return the result of `reasons_for` for a factual, given as a table with one row."""
     matrix = problem.generator.schema_.encode(factual, "the row").matrix
     with working("looking for reasons", progress):
         return reasons_for(problem, matrix[0], factual.index, n_draws)
@@ -274,7 +273,7 @@ def _find_reasons(problem: Problem, progress: bool | None, factual: pd.DataFrame
 def _ask_frame(
     asker: Asker, relations: KeptRelations | None, frame: pd.DataFrame, factual: pd.DataFrame
 ) -> tuple[npt.NDArray[Any], Bools]:
-    """Query the model about rows between a factual and its counterfactual, with computed columns."""
+    """Query the model for rows between a factual and its counterfactual, with computed columns."""
     rows, own = (asker.schema.encode(each, "the rows").matrix for each in (frame, factual))
     if relations is not None:
         rows = relations.complete(rows, np.repeat(own, len(rows), axis=0))
@@ -282,18 +281,18 @@ def _ask_frame(
 
 
 def agreement(factuals: Factuals, which: Ints, winners: Winners, again: Winners) -> Agreement:
-    """Compare two drawings; no counterfactual both times is the same as well."""
+    """Return the agreement of two sets of draws; no counterfactual both times counts as agreement."""
     one, other = (_changed_sets(part, factuals)[which] for part in (winners, again))
     return Agreement(which.size, float((one == other).all(axis=1).mean()) if which.size else float("nan"))
 
 
 def spread_over(which: Ints) -> Ints:
-    """Return at most a hundred factuals, spread over those at `which`."""
+    """Return at most a hundred factuals, evenly spread over `which`."""
     return which[np.unique(np.linspace(0, max(which.size - 1, 0), MOST_REDRAWN).astype(np.intp))[: which.size]]
 
 
 def _changed_sets(winners: Winners, factuals: Factuals) -> Bools:
-    """Return which columns the best counterfactual of each factual changes; the last column says that there is none."""
+    """Return which columns the best counterfactual of each factual changes; the last column marks none found."""
     owners, first = np.unique(winners.owner, return_index=True)
     new, old = winners.rows[first], factuals.matrix[owners]
     sets = np.zeros((len(factuals), factuals.matrix.shape[1] + 1), dtype=bool)
@@ -308,8 +307,8 @@ def pooled_error(values: Floats, pools: UInts) -> float:
 
     Parameters
     ----------
-    values : a row for each of at least two redraws, a column for each factual; those with NaN are left out.
-    pools : what identifies the pool of each factual.
+    values : a row for each of at least two redraws, a column for each factual; columns with NaN are left out.
+    pools : the key of the pool of each factual.
 
     Examples
     --------
@@ -330,7 +329,7 @@ def pooled_error(values: Floats, pools: UInts) -> float:
 
 
 def look_into(problem: Problem, factuals: Factuals, i: int) -> tuple[dict[str, object], Floats | None]:
-    """Step 3 for one factual, alone; also its drawn row that came nearest to the decision."""
+    """Return the counts of step 3 for one factual, and its drawn row that is nearest to the decision."""
     n_samples = MOST_DRAWS if problem.settings.n_samples == "auto" else problem.settings.n_samples
     block = problem.block(factuals, np.array([i]), range(n_samples))
     acceptance = Acceptance(problem, block.matrix, block.ids)
@@ -363,7 +362,7 @@ def look_into(problem: Problem, factuals: Factuals, i: int) -> tuple[dict[str, o
 
 
 def what_helps(problem: Problem, factuals: Factuals, which: Ints) -> list[str]:
-    """Step 4: return for each factual what leads to a counterfactual."""
+    """Return for each factual what leads to a counterfactual (step 4)."""
     helps: dict[int, list[str]] = {int(i): [] for i in which}
 
     def attempt(words: str, relaxed: Problem, left: Ints) -> None:
@@ -380,7 +379,7 @@ def what_helps(problem: Problem, factuals: Factuals, which: Ints) -> list[str]:
 
 
 def _single_relaxations(problem: Problem) -> Iterator[tuple[str, Problem]]:
-    """Yield what is asked with one demand less, in words; more draws come first."""
+    """Yield the problem with one requirement less, and the change in words; more draws come first."""
     settings = replace(problem.settings, n_counterfactuals=1, diverse=False)
     problem = replace(problem, settings=settings)
     if settings.n_samples != "auto":

@@ -1,4 +1,4 @@
-"""Few rules for many: at most k rules "if <group> then change <features>" that reach the decision for most people.
+"""Rules for groups: at most k rules "if <group> then change <features>" that reach the decision for most people.
 
 1. Candidate changes. The sparse counterfactuals are grouped by the changes that the decision needs: which features, to
    which level, up or down. For each of these signatures and some quantiles of its steps there are two changes: numbers
@@ -51,20 +51,20 @@ from mcce.report.rule_set import GroupRule, Term
 from mcce.table import Feature
 from mcce.table.dtypes import is_dated
 
-CHOOSING = 1000  # people
-MOST_CHANGES = 300  # of each generation of candidates
-MOST_ROWS = 150_000  # changed rows of a generation
-MOST_PARENTS = 20  # of changes that are recombined
+CHOOSING = 1000  # most people used to choose the rules
+MOST_CHANGES = 300  # most candidate changes of a generation
+MOST_ROWS = 150_000  # most changed rows of a generation
+MOST_PARENTS = 20  # most changes that are recombined
 GENERATIONS = 3
 MOST_GROUPS = 400
-LEAST_SHARE, LEAST_SIZE = 0.05, 5  # of the people, in a group
-QUANTILES = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0)  # of steps
+LEAST_SHARE, LEAST_SIZE = 0.05, 5  # least share and number of people in a group
+QUANTILES = (0.2, 0.4, 0.6, 0.8, 0.9, 1.0)  # quantiles of steps
 CUTS = (0.2, 0.4, 0.6, 0.8)  # quantiles of grouping columns
-PER_TERM = 0.02  # of the penalty
+PER_TERM = 0.02  # penalty of each condition and change
 ROUNDS = 5
 
 Answers = npt.NDArray[Any]
-Terms = tuple[Term, ...]  # of encoded values: `Term.feature` is a column
+Terms = tuple[Term, ...]  # with encoded values: `Term.feature` is a column
 EncodedRule = tuple[Terms, Terms]  # group, change
 
 
@@ -74,9 +74,9 @@ class Reach:
 
     Attributes
     ----------
-    changes : what is changed.
+    changes : the changes.
     cost : the sum of Gower steps; inf where the changed row may not be returned, or lacks the decision.
-    fit : whether the person is reached by a row that has no reason not to be sent.
+    fit : whether the person is reached by a row without a reason not to be sent.
     """
 
     changes: Sequence[Terms]
@@ -89,7 +89,7 @@ class Reach:
         return np.isfinite(self.cost)
 
     def __add__(self, other: Reach) -> Reach:
-        """Return the changes of both that reach anyone."""
+        """Return the changes of both that reach at least one person."""
         cost, fit = np.concatenate([self.cost, other.cost]), np.concatenate([self.fit, other.fit])
         return Reach([*self.changes, *other.changes], cost, fit).take(np.isfinite(cost).any(axis=1))
 
@@ -99,7 +99,7 @@ class Reach:
         return Reach([self.changes[c] for c in some.tolist()], self.cost[some], self.fit[some])
 
     def without_unfit(self) -> Reach:
-        """Return the changes that reach most of their people by rows that can be sent; all if there is none."""
+        """Return the changes that reach most of their people by rows that can be sent; all if there are none."""
         fit = self.fit.sum(axis=1) > self.reached.sum(axis=1) / 2
         return self.take(fit) if fit.any() else self
 
@@ -112,10 +112,10 @@ class AppliedRules:
     ----------
     rules : the rules, in the user's values.
     people : positions of the factuals that lack the decision.
-    values : for each rule a row for each member of its group: whether the rule reaches the person, then the Gower
-        distance, L0 and plausibility, NaN if not; the last is of all people, each with the cheapest rule.
+    values : for each rule, one row for each member of its group: whether the rule reaches the person, then the Gower
+        distance, L0 and plausibility, NaN if not; the last entry is for all people, each with the cheapest rule.
     winners : the changed rows of the people reached, by the cheapest rule.
-    best : for each person the number of that rule, counted from 1; 0 if no rule reaches the person.
+    best : the number of the cheapest rule of each person, from 1; 0 if no rule reaches the person.
     """
 
     rules: Sequence[GroupRule]
@@ -168,13 +168,13 @@ def read_columns(by: Sequence[Hashable] | None, problem: Problem) -> Sequence[in
 
 
 def candidate_changes(acceptance: Acceptance, found: Winners, max_changes: int) -> list[Terms]:
-    """Return changes that counterfactuals suggest, those of frequent signatures first."""
+    """Return changes suggested by counterfactuals, those of frequent signatures first."""
     features, rows, own = acceptance.problem.features, found.rows, acceptance.matrix[found.owner]
     changed = acceptance.free_changes(rows, found.owner) & ~found.incidental
     changed[:, list(acceptance.problem.uncounted)] = False
     usable = (changed.sum(axis=1) <= max_changes) & ~(changed & (np.isnan(rows) | np.isnan(own))).any(axis=1)
     is_level = np.array([feature.kind == "categorical" for feature in features])
-    what = np.where(changed, np.where(is_level, rows, np.sign(rows - own)), np.inf)  # NaN would not equal NaN
+    what = np.where(changed, np.where(is_level, rows, np.sign(rows - own)), np.inf)  # inf, as NaN does not equal NaN
     rows, own = rows[usable], own[usable]
     signatures, place, counts = np.unique(what[usable], axis=0, return_inverse=True, return_counts=True)
     made: dict[Terms, None] = {}
@@ -190,7 +190,7 @@ def candidate_changes(acceptance: Acceptance, found: Winners, max_changes: int) 
 def _change(
     signature: Floats, rows: Floats, own: Floats, quantile: float, relative: bool, features: Sequence[Feature]
 ) -> Terms:
-    """Return the change of a signature at a quantile of the steps, or of the values that are reached."""
+    """Return the change of a signature at a quantile of the steps, or of the new values."""
     terms = []
     for j in np.flatnonzero(np.isfinite(signature)).tolist():
         feature, sign = features[j], float(signature[j])
@@ -205,7 +205,7 @@ def _change(
         value = float(np.quantile(sign * rows[:, j], quantile, method="inverted_cdf")) * sign
         if feature.kind == "numeric" and not is_dated(feature.dtype):
             value = float(np.clip(sign * _outwards(sign * value, step, feature), feature.low, feature.high))
-        terms.append(Term(j, "at least" if sign > 0 else "at most", value + 0.0))  # no -0
+        terms.append(Term(j, "at least" if sign > 0 else "at most", value + 0.0))  # avoids -0.0
     return tuple(terms)
 
 
@@ -252,7 +252,7 @@ def apply_changes(acceptance: Acceptance, changes: Sequence[Terms]) -> Reach:
 
 
 class ChangedRows(NamedTuple):
-    """Rows, their cost, inf where one may not be returned or lacks the decision; scores, plausibility, see `Reach`."""
+    """Changed rows, with cost and fitness as in `Reach`, scores and plausibility."""
 
     rows: Floats
     cost: Floats
@@ -293,7 +293,7 @@ def _apply(acceptance: Acceptance, changes: Sequence[Terms]) -> ChangedRows:
 
 
 def _moved(values: Floats, how: str, value: float, feature: Feature) -> Floats:
-    """Return values after a change; a missing one changes to a value, and stays missing by a step."""
+    """Return values after a change; a missing value can be replaced, but a step leaves it missing."""
     if how == "by":
         return feature.grid.put(values + value)
     if how == "to":
@@ -305,7 +305,7 @@ def _moved(values: Floats, how: str, value: float, feature: Feature) -> Floats:
 
 
 def candidate_groups(matrix: Floats, columns: Sequence[int], features: Sequence[Feature]) -> list[Terms]:
-    """Return groups of enough people that differ in their members: everyone, then one condition, then two."""
+    """Return distinct groups with enough people: everyone, then one condition, then two."""
     single = [(term,) for j in columns for term in _conditions(matrix[:, j], j, features[j])]
     pairs = [
         (a, b)
@@ -357,7 +357,7 @@ def choose(reach: Reach, member: Bools, depth: Ints, k: int, slack: float) -> li
     of_rule = vain + PER_TERM * (depth + np.array([len(change) for change in reach.changes])[:, None])
 
     def best_of(others: Sequence[tuple[int, int]], least: float) -> tuple[float, float, tuple[int, int]]:
-        """Return coverage, penalty and rule: of the rules that with others cover at least so many the cheapest one."""
+        """Return coverage, penalty and rule of the cheapest rule that covers enough people together with others."""
         cheapest = _cheapest(reach, member, others)
         covered = np.isfinite(cheapest)
         known = np.where(covered, cheapest, 0.0)
@@ -387,7 +387,7 @@ def choose(reach: Reach, member: Bools, depth: Ints, k: int, slack: float) -> li
 
 
 def _cheapest(reach: Reach, member: Bools, rules: Sequence[tuple[int, int]]) -> Floats:
-    """Return the least cost by which some rule reaches each person; inf where none does."""
+    """Return the least cost by which any rule reaches each person; inf if no rule does."""
     costs = [np.where(member[g], reach.cost[c], np.inf) for c, g in rules]
     return np.asarray(np.min([np.full(reach.cost.shape[1], np.inf), *costs], axis=0))
 
@@ -422,7 +422,7 @@ def apply_rules(problem: Problem, factuals: Factuals, rules: Sequence[EncodedRul
 
 
 def _decoded(terms: Terms, problem: Problem) -> Terms:
-    """Return terms with the names and values of the user; steps stay numbers."""
+    """Return terms with the user's names and values; steps remain numbers."""
     made = []
     for j, how, value in terms:
         feature = problem.features[j]

@@ -10,7 +10,7 @@ from mcce.distances.kernels import step
 # mypy: disable-error-code="no-untyped-def"
 
 
-MULTIPLIER = 0x9E3779B97F4A7C1  # odd, for hashing
+MULTIPLIER = 0x9E3779B97F4A7C1  # odd multiplier of the hash
 
 
 @inner

@@ -1,8 +1,8 @@
-"""What an explainer learns from its training rows besides the generator, each part when it is first needed.
+"""The parts that an explainer learns from its training rows besides the generator, each when it is first needed.
 
-The paper's method needs none of it. Scales of distances do not depend on the weights of the training rows;
-plausibility does. An explainer that was loaded, or sent to a worker, has no training rows: it knows the parts that were
-learned before, and others raise an error.
+They extend the paper's method. Scales of distances do not depend on the weights of the training rows; plausibility
+does. An explainer that was loaded, or sent to a worker process, has no training rows: parts learned before are
+available, others raise an error.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from mcce.table import Schema
 from mcce.table.checks import rows_of
 from mcce.wording import Either, Parameter, PythonOnly, Setting, call
 
-MOST_PAIRS = 1_000_000  # of levels, whose distances a file holds
+MOST_PAIRS = 1_000_000  # most pairs of levels whose distances are stored
 N_WORLDS = 5
-SMOOTH = "mixture"  # in place of trees, whose jumps a search for cheap actions would find (benchmarks.recourse)
+SMOOTH = "mixture"  # replaces trees, as a search for cheap actions exploits their jumps (benchmarks.recourse)
 
 
 @dataclass
 class LearnedParts:
-    """What the training rows tell; parts that are None are learned when they are first needed.
+    """Parts learned from the training rows; parts that are None are learned when first needed.
 
     Attributes
     ----------
-    training : the training rows with the model's answers
-    generator : fitted to them
-    n_jobs : threads to learn with
+    training : the training rows with the model's predictions
+    generator : the fitted generator
+    n_jobs : number of threads
     unchangeable : features that look like facts, with the reason
     caution : plausibility, margins of the decision, and steps that are robust to long tails
     usual : usual values and helpful directions
-    rows : hashes of the training rows, which tell copies
+    rows : hashes of the training rows, which identify copies
     keys : keys of training people, by the columns of the keys
-    distances : distances by name that were learned before the training rows were left behind
-    worlds : chains that the consequences of actions are drawn from
+    distances : distances by name, learned before the training rows were dropped
+    worlds : chains from which the consequences of actions are drawn
     """
 
     training: TrainingTable
@@ -71,7 +71,7 @@ class LearnedParts:
 
     @property
     def has_rows(self) -> bool:
-        """Whether the training rows are still there."""
+        """Whether the training rows are available."""
         return self.training.table is not None
 
     def learn_caution(self, progress: bool | None) -> Caution:
@@ -88,7 +88,7 @@ class LearnedParts:
         return self.caution
 
     def learn_usual(self) -> Usual | None:
-        """Return what is usual among the training rows; None if they are gone."""
+        """Return the usual values of the training rows; None if the rows are not available."""
         if self.usual is None and self.has_rows:
             answer, weights = self.training.answer(), self.training.relative_weights()
             self.usual = learn_usual(
@@ -104,7 +104,7 @@ class LearnedParts:
         return self.usual
 
     def learn_rows(self, *, needed: bool = False) -> TrainingRows | None:
-        """Return what tells copies of training rows; None if they are gone and not needed."""
+        """Return the hashes that identify copies of training rows; None if not available and not needed."""
         if needed:
             self.generator.require_training_rows("no_copies()", "leave it out.")
         if self.generator.privacy is None and self.rows is None and (needed or self.has_rows):
@@ -113,7 +113,7 @@ class LearnedParts:
         return self.rows
 
     def learn_anonymity(self, given: Sequence[Constraint]) -> Anonymity | None:
-        """Return the demand of some of the simplest constraints to be shared by several people; None for none."""
+        """Return the requirement that counterfactuals are shared by several people (k-anonymity); None without one."""
         asked = together(given)
         if asked is None:
             return None
@@ -131,7 +131,7 @@ class LearnedParts:
         if not isinstance(chain, ChainModel) or chain.graph_ is None:
             raise InputError(
                 Either(PythonOnly("recourse()"), "recourse"),
-                " needs a causal graph, which says what follows from what; fit the explainer with ",
+                " needs a causal graph, which defines causes and consequences; fit the explainer with ",
                 Either(call("MCCE", ..., graph="education -> salary"), Parameter("graph")),
                 ".",
             )
@@ -163,7 +163,7 @@ class LearnedParts:
         feature_weights: Mapping[Any, float] | None = None,
         plausibility: Plausibility | None = None,
     ) -> Ordering:
-        """Return the order by measures, with the scales that these learn."""
+        """Return the order by measures, with the scales that they learn."""
         named = _listed(DEFAULT if measures is None else measures)
         if not self.has_rows:
             named = [self.distances.get(name, name) if isinstance(name, str) else name for name in named]
@@ -178,7 +178,7 @@ class LearnedParts:
         )
 
     def learn_measures(self, measures: MeasureLike | Sequence[MeasureLike]) -> list[MeasureLike]:
-        """Return measures in place of names, for workers: these have no training rows and no registered measures."""
+        """Return measures in place of names, for workers, which have neither training rows nor registered measures."""
         found: list[MeasureLike] = []
         for item in _listed(measures):
             known = find_measure(item) if isinstance(item, str) else item
@@ -188,7 +188,7 @@ class LearnedParts:
         return found
 
     def learn_distances(self) -> dict[str, Distance]:
-        """Return the learned distances by name, for a file, as far as these are few numbers."""
+        """Return the learned distances by name that are small enough to be stored."""
         if not self.has_rows:
             return dict(self.distances)
         n_pairs = sum(feature.n_levels**2 for feature in self.schema.features)

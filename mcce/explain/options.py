@@ -1,9 +1,9 @@
-"""The options of `MCCE.explain` and `MCCE.select` as settings; an option without effect beside the others is an error.
+"""The options of `MCCE.explain` and `MCCE.select` as settings; an option without effect is an error.
 
-1. `floor` and `caution` belong to `sparse=True`, `exhaustive=True` to `sparse=False`, and `diverse=True` to several
+1. `floor` and `caution` need `sparse=True`, `exhaustive=True` needs `sparse=False`, and `diverse=True` needs several
    counterfactuals.
-2. `measures` or `feature_weights` define the order of candidates. Caution alters the default order, so that it is 0
-   beside them, and an error if it is given too.
+2. `measures` or `feature_weights` define the order of candidates. Caution alters the default order only: with them it
+   is 0, and an error if given.
 """
 
 from __future__ import annotations

@@ -1,26 +1,27 @@
-"""The order of candidates: measures that are compared one after the other, the smallest first.
+"""The order of candidates: lexicographic by measures, the smallest first.
 
-1. `resolve_measures` reads what a user names: a registered measure (`mcce.register_measure`), a `Distance`, or any
-   function of the candidates and the factual. Weights by feature enter every distance; L0 is a count, and has none.
-2. Each `Measure` says what it costs: "free" needs the table alone, "density" a score of how plausible a row is, "model"
-   the explained model. Free and density measures rank candidates before the model is asked, so that it is asked
-   best-first and few rows are; a model measure has every candidate asked.
-3. An `Ordering` holds them in the order in which they decide. Ties of all are broken by the earlier draw.
+1. `resolve_measures` reads the measures given by the user: a registered measure (`mcce.register_measure`), a
+   `Distance`, or any function of the candidates and the factual. Feature weights apply to every distance; L0 is a
+   count, and has no weights.
+2. Each `Measure` has a cost: "free" needs the table only, "density" a plausibility score, "model" the explained model.
+   Free and density measures rank candidates before the model is queried, so that it is queried best-first and for few
+   rows; with a model measure, it is queried for every candidate.
+3. An `Ordering` holds the measures in order of priority. Ties go to the earlier draw.
 
-The default, ("L0", "gower"), is the paper's (section 2.3); ("gower",) drops the step that counts changes.
+The default, ("L0", "gower"), is the paper's (section 2.3); ("gower",) does not count changes.
 
 Sparse counterfactuals in the default order are compared with caution (`Caution`). The nearest valid and plausible row
-stands at the edge of the decision and at the edge of the data, where a refitted model or a stricter judge rejects it.
-So among rows with equally few changes the one with the least cost is taken,
+lies at the edge of the decision and of the data, where a refitted model or a stricter plausibility check rejects it.
+Among rows with equally few changes, the one with the least cost is therefore chosen,
 
     d + caution * (1.25 max(n - t, 0) + 0.5 t max(0, 1 - m / 0.25)),
 
 where d is the sum of its steps from the factual, n its mean distance to the five nearest real rows and t the
-median of that over real rows (`mcce.plausibility.score`), and m the share of accepted training rows whose score is as
-near to an end of the decision or nearer (`Margins`). All is in steps of d. With caution 0 the nearest row is taken; 1,
-the default, and the numbers above were chosen on some of the rows of benchmarks/advice.py and tried on others. An end
-of the decision that no training row is beyond is not an edge: no probability is above 1. Labels and functions have no
-margin, and m does not count.
+median of that over real rows (`mcce.plausibility.score`), and m the share of accepted training rows whose score is at
+most as far from an end of the decision (`Margins`). The unit is that of d. With caution 0 the nearest row is chosen.
+The default 1 and the constants above were chosen on some of the rows of benchmarks/advice.py and validated on others.
+An end of the decision beyond which no training row lies is ignored: no probability is above 1. Decisions by labels and
+functions have no margin, and the last term is dropped.
 
 The steps of d are robust to long tails (`mcce.distances.measures.tail_robust`). By Gower's step, a share of the range,
 42,000 more savings are a short step if one person has 760,000. With caution 0 steps are Gower's.
@@ -51,9 +52,9 @@ Cost = Literal["free", "density", "model"]
 COSTS: tuple[Cost, ...] = ("free", "density", "model")
 DEFAULT = ("L0", "gower")
 OF_NEARNESS, OF_MARGIN, ENOUGH = 1.25, 0.5, 0.25
-ROUNDING = 1e-12  # of scores
+ROUNDING = 1e-12  # rounding error of scores
 
-# of the encoded candidates and the encoded factual: a value for each candidate
+# maps the encoded candidates and the encoded factual to one value for each candidate
 Function = Callable[[Floats, Floats], Floats]
 UserFunction = Callable[[pd.DataFrame, "pd.Series[Any]"], npt.ArrayLike]
 MeasureLike = str | NamedMeasure | Distance | UserFunction
@@ -61,13 +62,13 @@ MeasureLike = str | NamedMeasure | Distance | UserFunction
 
 @dataclass(frozen=True, eq=False)
 class Measure:
-    """One thing that candidates are compared by.
+    """One measure of the order of candidates.
 
     Attributes
     ----------
-    name : what it is called in tables and messages.
+    name : the name in tables and messages.
     function : a `Distance`, or a function of the encoded candidates and the encoded factual.
-    cost : "free", "density" or "model", see above.
+    cost : "free", "density" or "model", see the module.
     largest_first : whether large values are good.
     """
 
@@ -77,7 +78,7 @@ class Measure:
     largest_first: bool = False
 
     def of_pairs(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return the measure of each encoded row against the factual at the same place."""
+        """Return the measure of each encoded row, given its factual at the same position."""
         if isinstance(self.function, Distance):
             return self.function.between(rows, factuals)
         each = [self.function(rows[[i]], factuals[i]) for i in range(rows.shape[0])]
@@ -86,7 +87,7 @@ class Measure:
 
 @dataclass(frozen=True, eq=False)
 class Ordering:
-    """Measures in the order in which they decide."""
+    """Measures in order of priority."""
 
     measures: tuple[Measure, ...]
 
@@ -97,17 +98,17 @@ class Ordering:
 
     @property
     def cost(self) -> Cost:
-        """The cost of the dearest of the measures."""
+        """The highest cost of the measures."""
         return COSTS[max(COSTS.index(m.cost) for m in self.measures)]
 
     @property
     def is_of_distances(self) -> bool:
-        """Whether all measures are distances, none of them a user's function."""
+        """Whether all measures are distances, without user functions."""
         return all(isinstance(m.function, Distance) for m in self.measures)
 
     @property
     def is_thread_safe(self) -> bool:
-        """Whether candidates can be measured in several threads: a user's function need not be safe for them."""
+        """Whether candidates can be measured in several threads; user functions may not be thread-safe."""
         return all(isinstance(m.function, Distance) or m.cost == "density" for m in self.measures)
 
 
@@ -120,20 +121,20 @@ def resolve_measures(
     decision: npt.NDArray[np.generic] | None = None,
     scorers: Mapping[str, Function] | None = None,
 ) -> Ordering:
-    """Return the order that a user asks for.
+    """Return the order given by the user.
 
     Parameters
     ----------
     measures : name, Distance, function, or several of them
         Names are those of `mcce.available_measures`.
-        A function takes the candidates of a factual (DataFrame) and the factual (Series) and returns a number for each
-        candidate; the smallest is the best.
+        A function takes the candidates of a factual (DataFrame) and the factual (Series) and returns one number for
+        each candidate; the smallest is the best.
     features : the columns of the encoded matrices.
     feature_weights : dict or None
-        What a step in a feature counts, by name; 1 for those not named.
+        The weight of a step, by feature; 1 for features not named.
     training : encoded training rows, for "mad", "hvdm" and "ivdm".
     decision : the class of each training row, for "hvdm" and "ivdm".
-    scorers : what finds "plausibility" of encoded candidates of an encoded factual.
+    scorers : functions that compute "plausibility" of encoded candidates of an encoded factual.
     """
     if isinstance(measures, (str, Distance)) or callable(measures) or not isinstance(measures, Iterable):
         given = [measures]
@@ -181,7 +182,7 @@ def resolve_measures(
 
 
 def resolve_feature_weights(feature_weights: Mapping[Any, float] | None, features: Sequence[Feature]) -> Floats | None:
-    """Return the weights in the order of the features, 1 for those not named; None for none."""
+    """Return the weights in the order of the features, 1 for features not named; None without weights."""
     if feature_weights is None:
         return None
     if not isinstance(feature_weights, Mapping):
@@ -217,7 +218,7 @@ def _made(
     decision: npt.NDArray[np.generic] | None,
     scorers: Mapping[str, Function],
 ) -> Measure:
-    """Return a measure that was registered by name, made of what it needs."""
+    """Return the measure registered under a name, fitted to what it needs."""
     name = named.name
     of_features = [each.name for each in MEASURES.known.values() if each.needs == ("features",)]
     if named.needs_score and name not in scorers:
@@ -227,7 +228,7 @@ def _made(
             f", or use measures of distance: {listing(of_features)}.",
         )
     if named.is_learned and training is None:
-        raise InputError(f"measure {name!r} needs the training rows, which are not there; fit again, or use 'gower'.")
+        raise InputError(f"measure {name!r} needs the training rows, which are not stored; fit again, or use 'gower'.")
     if "decision" in named.needs and decision is None:
         raise InputError(
             f"measure {name!r} compares what values say about the decision, and the decision of the "
@@ -270,7 +271,7 @@ def _name_of(function: object) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _AskedWithFrames:
-    """A user's function of (candidates, factual) as a function of encoded rows."""
+    """A user function of (candidates, factual) as a function of encoded rows."""
 
     function: UserFunction
     schema: Schema
@@ -299,20 +300,20 @@ class _AskedWithFrames:
 @stateful("Margins")
 @dataclass(frozen=True)
 class Margins:
-    """How far inside the decision scores are: its ends that matter, and the margins of accepted training rows."""
+    """Margins of scores: the relevant ends of the decision, and the margins of accepted training rows."""
 
     low: float = stored(float, finite=False)
     high: float = stored(float, finite=False)
     accepted: Scale = stored(Scale)
 
     def check_state(self) -> None:
-        """Raise if the ends have no order, or the weights of the rows no sum."""
+        """Raise if the ends are not in order, or the weights are invalid."""
         require(self.low <= self.high, "low is above high")
         check_number(self.accepted.total, "accepted", 0.0)
 
     @classmethod
     def of(cls, decision: Decision, answer: Answer, weights: Floats | None = None) -> Margins | None:
-        """Return the margins of training rows, by the model's answer; None if the decision is not about scores."""
+        """Return the margins of training rows, given the model's predictions; None if the decision has no scores."""
         bounds = decision.bounds()
         if bounds is None or not answer.wanted.any():
             return None
@@ -325,23 +326,23 @@ class Margins:
         return cls(float(low), float(high), Scale.of(inside, None if weights is None else weights[answer.wanted]))
 
     def inside(self, scores: npt.NDArray[np.generic]) -> Floats:
-        """Return how far inside the decision scores are; below 0 outside."""
+        """Return the distance of scores from the ends of the decision; negative outside."""
         return _inside(np.asarray(scores, dtype=np.float64), self.low, self.high)
 
     def share(self, scores: npt.NDArray[np.generic]) -> Floats:
-        """Return the share of accepted training rows that are as near to an end or nearer."""
+        """Return the share of accepted training rows that are at most as far inside."""
         return self.accepted.share(self.inside(scores))
 
 
 def _inside(scores: Floats, low: float, high: float) -> Floats:
-    """Return how far scores are from the nearer end; an end at infinity does not count, even for an infinite score."""
+    """Return the distance of scores from the nearer end; infinite ends are ignored, even for infinite scores."""
     above = scores - low if low > -np.inf else np.full(scores.shape, np.inf)
     return np.minimum(above, high - scores) if high < np.inf else above
 
 
 @dataclass(frozen=True)
 class Caution:
-    """The trade-off of nearness, plausibility and margin; `strength` 0 is for the nearest row.
+    """The trade-off of nearness, plausibility and margin; with `strength` 0 the nearest row is best.
 
     `distance` sums the steps from the factual; None for the distance of the order.
     """
@@ -367,12 +368,12 @@ class Caution:
         return np.asarray(cost + self.strength * OF_MARGIN * typical * lacking)
 
     def farthest(self, steps: Floats, most: Floats) -> Floats:
-        """Return how far from real rows those may be that cost less than `most`, at these steps from the factual."""
-        left = (most - steps) * (1.0 + 1e-9) + 1e-9  # a rounding more, since what costs as much is found out later
+        """Return the largest distance from real rows at which rows with these steps cost less than `most`."""
+        left = (most - steps) * (1.0 + 1e-9) + 1e-9  # plus rounding; the exact cost is compared later
         return self.plausibility.typical_distance + left / (self.strength * OF_NEARNESS)
 
     def harm(self, scores: npt.NDArray[np.generic], without: npt.NDArray[np.generic]) -> Floats:
-        """Return by how much changes make the decision worse: how much farther inside the scores `without` them are."""
+        """Return by how much changes make the decision worse: the loss of margin relative to scores `without` them."""
         if self.margins is None:
             return np.zeros(scores.size)
         now, otherwise = self.margins.inside(scores), self.margins.inside(without)

@@ -1,13 +1,14 @@
-"""What an explanation was made with, for records: fingerprints of model and explainer, a hash of the training table.
+"""The origin of an explanation, for records: fingerprints of model and explainer, a hash of the training table.
 
-1. The model is queried about `PROBES` rows that a fixed seed draws from the ranges and levels of the columns. They are
-   the same for every explainer with these columns, and no training rows. The fingerprint is a hash of its predictions.
+1. The model is queried for `PROBES` rows drawn with a fixed seed from the ranges and levels of the columns. They are
+   the same for every explainer with these columns, and are not training rows. The fingerprint is a hash of the
+   predictions.
 2. The fingerprint of an explainer is a hash of its columns, fixed features, constraints and relations, and of decisions
    and draws given the fixed values of some of these rows. A loaded or refitted explainer that draws the same has the
    same fingerprint.
-3. Numbers are hashed with 6 significant digits, as later ones depend on processor and threads.
-4. The hash of the training table is that of the hashes of its rows, in their order. It does not exist for private fits
-   and for explainers that were saved without training values.
+3. Numbers are hashed with 6 significant digits, as further digits depend on processor and threads.
+4. The hash of the training table is a hash of the hashes of its rows, in order. Private fits and explainers that were
+   saved without training values have none.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ from mcce.rng import RowStreams
 from mcce.table import Feature, Schema
 
 PROBES, DRAWN_FOR, DRAWS, SEED = 256, 64, 16, 20_250_227
-PACKAGES = ("mcce", "numpy", "scipy", "pandas", "numba", "scikit-learn")  # what the numbers depend on
+PACKAGES = ("mcce", "numpy", "scipy", "pandas", "numba", "scikit-learn")  # packages that affect the numbers
 
 
 def fingerprint_of(explainer: Explainer, training: TrainingRows | None) -> dict[str, Any]:
-    """Return the sections of a record that say what it was made with; see `mcce.MCCE.fingerprint`."""
+    """Return the sections of a record on model, explainer and data; see `mcce.MCCE.fingerprint`."""
     generator = explainer.generator_
     schema, decision = generator.schema_, explainer.decision_
     probes = probe_rows(schema)
@@ -72,7 +73,7 @@ def fingerprint_of(explainer: Explainer, training: TrainingRows | None) -> dict[
 
 
 def _rule(explainer: Explainer) -> str:
-    """Return the wanted decision with its bounds or classes, in place of the words that stand for it."""
+    """Return the wanted decision with its bounds or classes, in place of abbreviations."""
     decision = explainer.decision
     if isinstance(decision, (Interval, OneOf, Not)):
         return resolve_decision(replace(decision, label=None), explainer.model).describe()
@@ -97,5 +98,5 @@ def _levels(feature: Feature) -> Iterable[Any]:
 
 
 def rounded(values: Iterable[Any]) -> list[str]:
-    """Return numbers as text, without the last digits, and others as they are written."""
+    """Return numbers as text without the last digits, and other values as text."""
     return [f"{v + 0.0:.6g}" if isinstance(v, (float, np.floating)) else str(v) for v in values]

@@ -3,38 +3,38 @@
 1. The factuals are taken in blocks whose pools fit in memory (`Problem.split`).
 2. The pools of a block are drawn, inside the constraints if there are any (`mcce.explain.draw`).
 3. A search chooses the best valid rows: among whole draws (`mcce.explain.plain`), among draws crossed with the factuals
-   (`mcce.explain.sparse`), or one after the other so that they differ (`mcce.explain.diverse`). Factuals that find
-   nothing in a pool that they share may get draws of their own. So do factuals with a sparse counterfactual that must
-   not be sent: a change makes the decision worse, such as a larger loan beside a higher salary, or there is another
-   reason (`mcce.plausibility.stop_reasons`). A row without such a reason is preferred if it has at most one change
-   more (`avoid_unfit`).
+   (`mcce.explain.sparse`), or diverse rows one after the other (`mcce.explain.diverse`). Factuals without a
+   counterfactual in a shared pool may be redrawn individually. So are factuals with a sparse counterfactual that must
+   not be sent: a change makes the decision worse, such as a larger loan together with a higher salary, or there is
+   another reason (`mcce.plausibility.stop_reasons`). A row without such a reason is preferred if it has at most one
+   change more (`avoid_unfit`).
 4. The steps of `FINISHING` are applied to the winners. A search is a function (Acceptance, Candidates) -> Winners, a
    finishing step a function (Acceptance, Winners) -> Winners.
 
-With `n_samples="auto"` drawing and searching are repeated in rounds (`search_in_rounds`), and each factual leaves when
-its own answer is stable:
+With `n_samples="auto"` drawing and searching are repeated in rounds (`search_in_rounds`), for each factual until its
+counterfactuals are stable:
 
 1. Draw rows 0 to 499 of the pool of every factual, and search.
-2. Draw as many rows again as there have been, for the factuals that are left, and search among these. Join with what
-   was found before, in the same order: the winners among whole draws are exactly those that one search of all draws so
-   far would find (except that a factual which once found nothing in draws shared with others has draws of its own
-   besides). Crossings of sparse counterfactuals are of one draw each, so they too lose nothing by rounds; as only so
-   many crossings of several features are looked at each time, rounds may even find better ones than one large pool.
+2. Double the number of draws for the remaining factuals, and search the new draws. Merge with the rows found before, in
+   the same order: the winners among whole draws are exactly those of one search of all draws so far (except that a
+   factual without a counterfactual in shared draws also has an individual pool). Crossings of sparse counterfactuals
+   use one draw each, so rounds lose nothing here either; as the number of examined crossings of several features is
+   limited in each round, rounds may even find better ones than one large pool.
 3. A factual is stable if that doubling left its counterfactuals as many as they were, each with as many changes, and
    none moved by more than 0.02 in the summed Gower distance, which is 2 per cent of the range of one feature. A factual
    that has no counterfactual yet, or none at or above the floor, is not stable.
 4. Go back to 2 until all are stable or have 16,000 draws.
 
-Draws are identified by their index and the rule looks at one factual alone, so neither its answer nor its number of
-draws depends on the factuals beside it.
+Draws are identified by their index, and stability is a property of one factual, so neither its counterfactuals nor its
+number of draws depend on the other factuals.
 
-What the rule says: where none of h whole draws is better by more than the tolerance, fewer than 3 / h of all draws are,
-at 95 per cent confidence (h is half of the draws made, at least 500). Looking at several rounds costs less than the
-draws before the last h give: of 299 factuals of the loans and Adult that were stable none was above 3 / h by 20,000
-further draws, and 5 per cent above 1 / h. What the rule cannot say: that nothing better exists. Where distances have no
-ties, the best of two halves is in the first one half of the time, however few the draws: a factual leaves early by luck
-as well as by merit, so that for the mean over many factuals a fixed `n_samples` of the same work is a little better
-(benchmarks/results/draws.md). "auto" is for tables in which some factuals need far more draws than others.
+What the rule guarantees: if none of h whole draws is better by more than the tolerance, fewer than 3 / h of all draws
+are, at 95 per cent confidence (h is half of the draws made, at least 500). Repeated checks cost less confidence than
+the draws before the last h add: of 299 stable factuals of the loans and Adult, none was above 3 / h in 20,000 further
+draws, and 5 per cent were above 1 / h. What the rule does not guarantee: that nothing better exists. Without ties of
+distances, the best of two halves is in the first half with probability one half, however few the draws: a factual may
+become stable early by chance, so for the mean over many factuals a fixed `n_samples` of the same cost is slightly
+better (benchmarks/results/draws.md). "auto" is for tables in which some factuals need far more draws than others.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ from mcce.explain.sparse import crossed_draws
 from mcce.explain.winners import Winners
 
 FIRST_DRAWS, MOST_DRAWS = 500, 16_000
-TOLERANCE = 0.02  # of the summed Gower distance
-MORE_CHANGES = 1  # that a row fit to be sent may have
+TOLERANCE = 0.02  # tolerance of the summed Gower distance
+MORE_CHANGES = 1  # additional changes that a row fit to be sent may have
 TRIED_FACTUALS, TRIED_DRAWS = 100, 100
 
 FINISHING: tuple[Callable[[Acceptance, Winners], Winners], ...] = (round_for_display, mark_incidental, add_measures)
@@ -79,10 +79,10 @@ class Cost:
 
     Attributes
     ----------
-    asked : rows that the model was queried about.
-    seconds_generate, seconds_select : for drawing, and for searching and finishing.
-    pools : what identifies the pools that were drawn.
-    acceptance : for each thing that restricts draws, how many rows came to it and how many it let pass.
+    asked : number of rows for which the model was queried.
+    seconds_generate, seconds_select : time for drawing, and for searching and finishing.
+    pools : the keys of the pools that were drawn.
+    acceptance : for each restriction, the number of rows checked and the number accepted.
     """
 
     asked: int = 0
@@ -109,16 +109,16 @@ class Cost:
 
 @dataclass(frozen=True)
 class Explanation:
-    """All that is written in a result.
+    """The complete outcome of an explanation.
 
     Attributes
     ----------
-    problem, factuals : what was asked for, and the rows to explain.
+    problem, factuals : the problem, and the rows to explain.
     winners : the counterfactuals, in the order of the factuals.
-    cost : the cost of finding them.
-    drawn : how many rows were drawn for each factual; None if the user gave the candidates.
+    cost : the cost of the search.
+    drawn : number of rows drawn for each factual; None if the user gave the candidates.
     contradictions : why no row can satisfy the constraints, by position of the factual.
-    breaks : for each constraint, the share of draws without constraints that break it.
+    breaks : for each constraint, the share of unconstrained draws that violate it.
     """
 
     problem: Problem
@@ -143,7 +143,7 @@ def explain_factuals(
 
 
 def explain_given(problem: Problem, factuals: Factuals, members: Ints, candidates: Candidates) -> Explanation:
-    """Choose among candidates that the user gives for the factuals at `members`."""
+    """Choose among candidates given by the user for the factuals at `members`."""
     begun = time.perf_counter()
     acceptance = Acceptance(problem, factuals.matrix[members], factuals.index[members])
     found = finish(acceptance, search(acceptance, candidates)).of_factuals(members)
@@ -155,9 +155,9 @@ def explain_given(problem: Problem, factuals: Factuals, members: Ints, candidate
 def explain_blocks(
     problem: Problem, factuals: Factuals, which: Ints, advance: Callable[[float], object]
 ) -> tuple[Winners, Ints, Cost]:
-    """Return the winners of the factuals at `which`, how many rows were drawn for each of all factuals, and the cost.
+    """Return the winners of the factuals at `which`, the number of rows drawn for each of all factuals, and the cost.
 
-    `advance` is called with how many more factuals are done.
+    `advance` is called with the number of further factuals that are done.
     """
     n_samples = problem.settings.n_samples
     first = range(FIRST_DRAWS if n_samples == "auto" else n_samples)
@@ -180,7 +180,7 @@ def join_blocks(found: Sequence[Winners], factuals: Factuals) -> Winners:
 
 
 def explain_block(problem: Problem, block: Block) -> tuple[Winners, Ints, Cost]:
-    """Draw, search and finish: return the winners of a block, how many rows were drawn for each factual, the cost."""
+    """Draw, search and finish: return the winners of a block, the number of rows drawn for each factual, the cost."""
     acceptance = Acceptance(problem, block.matrix, block.ids)
     if problem.settings.n_samples == "auto":
         found, drawn, cost = search_in_rounds(acceptance, block)
@@ -194,7 +194,7 @@ def explain_block(problem: Problem, block: Block) -> tuple[Winners, Ints, Cost]:
 
 
 def search_block(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
-    """Draw and search: return the winners of a block, whose factuals are those of the rule, and the cost."""
+    """Draw and search: return the winners of a block, whose factuals are those of `acceptance`, and the cost."""
     found, cost = _search_drawn(acceptance, block)
     problem = acceptance.problem
     if not (problem.settings.sparse and problem.order.is_of_distances):
@@ -207,10 +207,10 @@ def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[W
     """Search again for factuals with a counterfactual that is unfit to be sent.
 
     A counterfactual is unfit if it has a reason not to be sent (`mcce.plausibility.stop_reasons`), or if a change makes
-    the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is rare beside the
+    the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is rare with the
     salary of a draw. New draws therefore keep the factual's value in these columns, and have values that no reason
-    excludes in the others. Where that finds nothing, new draws only keep the columns of harmful changes. New rows that
-    are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the floor are not searched for.
+    excludes in the others. If this gives no counterfactual, new draws only keep the columns of harmful changes. New
+    rows that are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the floor are skipped.
     """
     problem = acceptance.problem
     harm = harm_of_changes(acceptance, found)
@@ -253,7 +253,7 @@ def _reasons_and_harm(acceptance: Acceptance, found: Winners, harm: Floats) -> F
 
 
 def _is_less_unfit(acceptance: Acceptance, new: Winners, found: Winners, reasons: Floats) -> Bools:
-    """Return which new rows are fit, or less unfit than all that was found for their factual."""
+    """Return which new rows are fit, or less unfit than all rows found before for their factual."""
     of_new = _reasons_and_harm(acceptance, new, harm_of_changes(acceptance, new))
     _, rank = np.unique(np.concatenate([reasons, of_new]), axis=0, return_inverse=True)
     least = np.full(len(acceptance), rank.size)
@@ -262,7 +262,7 @@ def _is_less_unfit(acceptance: Acceptance, new: Winners, found: Winners, reasons
 
 
 def prefer_fit(acceptance: Acceptance, found: Winners, fit: Bools) -> Winners:
-    """Return the best fit rows of each factual, and where these are too few the best of its other rows after them.
+    """Return the best fit rows of each factual, followed by its best other rows if these are too few.
 
     A fit row may have one change more (`MORE_CHANGES`) than the row of its factual with the fewest. Diverse rows are
     taken in the order in which they were chosen, fit ones first, and returned in the order of the measures.
@@ -280,7 +280,7 @@ def prefer_fit(acceptance: Acceptance, found: Winners, fit: Bools) -> Winners:
 
 
 def _search_drawn(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
-    """Draw and search, for factuals without a counterfactual a second time inside all their constraints."""
+    """Draw and search; redraw factuals without a counterfactual within all their constraints."""
     problem, begun = acceptance.problem, time.perf_counter()
     pools = draw_block(problem, block)
     found, cost = _search_timed(acceptance, pools, begun)
@@ -300,7 +300,7 @@ def _search_drawn(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
 
 
 def _search_timed(acceptance: Acceptance, pools: Pools, begun: float) -> tuple[Winners, Cost]:
-    """Search pools whose drawing was begun at a time."""
+    """Search pools, given the time at which drawing began; return also the cost."""
     drawn = time.perf_counter()
     found = search(acceptance, pools.candidates)
     seconds = drawn - begun, time.perf_counter() - drawn
@@ -308,7 +308,7 @@ def _search_timed(acceptance: Acceptance, pools: Pools, begun: float) -> tuple[W
 
 
 def search(acceptance: Acceptance, candidates: Candidates) -> Winners:
-    """Return the best valid rows of each factual, with their measures, by the search that is asked for."""
+    """Return the best valid rows of each factual, with their measures, by the search of the settings."""
     settings = acceptance.problem.settings
     strategy = diverse_set if settings.diverse else crossed_draws if settings.sparse else whole_draws
     found = strategy(acceptance, candidates)
@@ -324,7 +324,7 @@ def finish(acceptance: Acceptance, found: Winners) -> Winners:
 
 
 def search_in_rounds(acceptance: Acceptance, block: Block) -> tuple[Winners, Ints, Cost]:
-    """Return the winners of a block, how many rows were drawn for each factual, and the cost."""
+    """Return the winners of a block, the number of rows drawn for each factual, and the cost."""
     problem = acceptance.problem
     drawn = np.zeros(block.members.size, dtype=np.int64)
     left, n_drawn = np.arange(block.members.size), FIRST_DRAWS
@@ -332,7 +332,7 @@ def search_in_rounds(acceptance: Acceptance, block: Block) -> tuple[Winners, Int
     done, costs = [], [cost]
     while left.size and n_drawn < MOST_DRAWS:
         more = replace(block, members=np.arange(block.members.size), draws=range(n_drawn, 2 * n_drawn)).take(left)
-        found = [best]  # of each factual the earlier round first, which wins ties
+        found = [best]  # earlier rounds come first, and win ties
         for part in problem.split(more):
             new, cost = search_block(acceptance.take(part.members), part)
             found.append(new.of_factuals(part.members))
@@ -350,7 +350,7 @@ def search_in_rounds(acceptance: Acceptance, block: Block) -> tuple[Winners, Int
 
 
 def _join_rounds(acceptance: Acceptance, found: Winners) -> Winners:
-    """Return the best of what two rounds found, by the rules that apply within a round (`mcce.explain.sparse`)."""
+    """Return the best rows of two rounds, by the rules that apply within a round (`mcce.explain.sparse`)."""
     problem = acceptance.problem
     if problem.settings.sparse:
         found = found.preferring(found.plausibility >= problem.least)
@@ -362,7 +362,7 @@ def _join_rounds(acceptance: Acceptance, found: Winners) -> Winners:
 
 
 def _stable(acceptance: Acceptance, before: Winners, after: Winners, which: Ints) -> Bools:
-    """Return which factuals have the measures that they had, one rank like the other."""
+    """Return which factuals have the same measures as before, rank by rank."""
     most = max(int(np.bincount(found.owner).max(initial=1)) for found in (before, after))
     old, new = (found.by_factual().by_rank(len(acceptance), most)[which] for found in (before, after))
     same = ((np.abs(old - new) <= [0.0, TOLERANCE]) | (np.isnan(old) & np.isnan(new))).all(axis=(1, 2))
@@ -373,7 +373,7 @@ def _stable(acceptance: Acceptance, before: Winners, after: Winners, which: Ints
 
 
 def constraint_breaks(problem: Problem, factuals: Factuals, which: Ints) -> dict[str, float]:
-    """Return for each constraint the share of draws without constraints that break it, from some of the factuals."""
+    """Return for each constraint the share of unconstrained draws that violate it, for some of the factuals."""
     constraints = problem.constraints
     if constraints is None or not constraints.explicit:
         return {}

@@ -5,25 +5,25 @@ The paper removes the invalid rows first and ranks the rest. Validity is a filte
 rows win if the candidates are ranked first (`Ranking`) and the model is queried best-first (`Selector`):
 
 1. Find the few best distinct candidates of every factual that still lacks counterfactuals.
-2. Query the model about those not queried before, for all factuals at once. Factuals that share a pool share its
-   answers.
+2. Query the model for those not queried before, for all factuals at once. Factuals that share a pool share its
+   predictions.
 3. A factual is done when k of its candidates, in order, are valid; go back to 1 with more candidates for the others.
 4. Factuals that are not done after 256 candidates are ranked in full, and queried in growing batches to the end.
 
-`exhaustive` is the paper's own way, kept to check the other: all candidates are queried, then ranked. It is also the
-only way where the order itself depends on the model.
+`exhaustive` is the paper's procedure, kept as a check: the model is queried for all candidates, which are then ranked.
+It is also required if the order itself depends on the model.
 
 How candidates are ranked:
 
-1. The distances of an ordering are put together for the kernel, which computes them as it goes through the candidates.
-   Gower's comes first where there are bounds: L0 and Gower's sum are the measures that can be bounded.
-2. Other measures are computed before. Equal rows are measured once, so that they have equal keys even if a function
-   answers differently by a last digit.
+1. The kernel computes the distances of an ordering in one pass over the candidates. Gower's comes first if there are
+   bounds: L0 and Gower's sum are the measures that can be bounded.
+2. Other measures are computed before. Equal rows are measured once, so that they have equal keys even if the values of
+   a user function differ in the last digit.
 3. `first` returns the few first candidates of factuals, `full` all of one factual. Both leave out rows that are equal
-   to an earlier one, and those beyond a bound. `best_of` ranks rows that were found in several ways.
+   to an earlier one, and those beyond a bound. `best_of` ranks rows from several searches.
 
-Distances are compared by their sums of steps, before a mean or a root is taken: the order is the same, with no ties
-made by rounding.
+Distances are compared by their sums of steps, before a mean or a root is taken: the order is the same, without ties
+caused by rounding.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Ranking:
 
     Parameters
     ----------
-    ordering : what they are compared by.
+    ordering : the order of candidates.
     features : the columns of factuals and pools.
     mutable : positions of the columns that candidates may change.
-    pools, factuals : candidates, and the encoded rows that they are candidates of.
+    pools, factuals : candidates, and their encoded factuals.
     max_changes, max_gower : bounds on L0 and on the Gower distance, one number or one for each factual; None for none.
     """
 
@@ -81,7 +81,7 @@ class Ranking:
         if bounded or not by_step:
             by_step = [paper, *(d for d in by_step if not d.adds_like(paper))]
         self.others = [m for m in ordering.measures if not isinstance(m.function, Distance)]
-        # measures may be one and the same: Gower's sum counts changes where all columns are unordered levels
+        # measures may coincide: Gower's sum counts changes if all columns are unordered levels
         places = dict.fromkeys(self._place(m, by_step) for m in ordering.measures)
         self.order = np.array(list(places), dtype=np.int64)
         self.n_values = 1 + len(by_step) + len(self.others)
@@ -95,7 +95,7 @@ class Ranking:
         self._of_factual: dict[int, Floats] = {}
 
     def first(self, which: Ints, most: int) -> tuple[Ints, Ints]:
-        """Return the `most` first candidates of some factuals, a row each, and how many there are."""
+        """Return the `most` first candidates of some factuals, one row per factual, and their numbers."""
         top = Top.room_for(self.n_values, which.size, most)
         keys = Keys(self.order, self.limits, self._given(which))
         rank_candidates(self._compared(which), self.steps, self.tables, keys, self._room(), top)
@@ -135,7 +135,7 @@ class Ranking:
         )
 
     def _plain(self, by_step: list[Distance], features: tuple[Feature, ...]) -> npt.NDArray[np.bool_]:
-        """Say which columns hold numbers with a scale or unordered levels, none of them missing, by distance."""
+        """Return by distance which columns hold scaled numbers or unordered levels without missing values."""
         complete = np.zeros(len(features), dtype=np.bool_)
         for j in self.mutable:
             complete[j] = not (np.isnan(self.cells[j].sum()) or np.isnan(self.factuals[:, j].sum()))
@@ -144,14 +144,14 @@ class Ranking:
         return np.stack(rows)
 
     def _given(self, which: Ints) -> Floats:
-        """Step 2: values of the other measures, a column for each candidate of each factual in `which`."""
+        """Return the other measures (step 2), one column for each candidate of each factual in `which`."""
         if not self.others:
             return np.empty((0, 0))
         parts = [np.stack([self._values(k, int(f)) for k in range(len(self.others))]) for f in which]
         return np.ascontiguousarray(np.concatenate([np.empty((len(self.others), 0)), *parts], axis=1))
 
     def _values(self, k: int, f: int) -> Floats:
-        """Values of one of the other measures for the candidates of a factual, the smallest the best."""
+        """Return one of the other measures for the candidates of a factual; the smallest is the best."""
         measure, begin, end = self.others[k], int(self.pools.begin[f]), int(self.pools.end[f])
         at = f * len(self.others) + k
         if at not in self._of_factual:
@@ -175,7 +175,7 @@ def best_of(acceptance: Acceptance, found: Winners, k: int) -> Winners:
     """Return the best `k` distinct rows of each factual, factual by factual, by the order of the problem.
 
     With caution, rows with equally few changes are ordered by their cost (`mcce.explain.order`). Of equal rows, and on
-    ties, the earlier one is taken.
+    ties, the earlier row wins.
     """
     problem, owner = acceptance.problem, found.owner
     if problem.caution is not None and problem.caution.strength > 0.0:
@@ -196,7 +196,10 @@ def best_of(acceptance: Acceptance, found: Winners, k: int) -> Winners:
 
 
 def best_by(owner: Ints, rows: Floats, keys: tuple[Floats, ...], k: int) -> Ints:
-    """Return the places of the best `k` distinct rows of each factual, the first key first; ties go to the earlier."""
+    """Return the positions of the best `k` distinct rows of each factual; the first key is the primary one.
+
+    Ties go to the earlier row.
+    """
     order = np.lexsort((np.arange(owner.size), *keys[::-1], owner))
     _, first = np.unique(hash_rows(np.column_stack([owner[order].astype(np.float64), rows[order]])), return_index=True)
     order = order[np.sort(first)]
@@ -218,7 +221,7 @@ Ask = Callable[[Floats], tuple[npt.NDArray[np.generic], Bools]]
 Admit = Callable[[Ints], Bools]
 Allow = Callable[[Ints, Ints], Bools]
 
-ROUNDS = (8, 32, 256)  # candidates known of a factual after each round
+ROUNDS = (8, 32, 256)  # ranked candidates of a factual after each round
 
 
 class Selector:
@@ -255,18 +258,18 @@ class Selector:
 
         Parameters
         ----------
-        pools, factuals : candidates, and the encoded rows that they are candidates of.
-        k : how many to choose.
-        exhaustive : whether the model is asked about every candidate; the answer is the same.
-        ordering : what candidates are compared by; None for (L0, Gower).
-        max_changes, max_gower : bounds on L0 and on the Gower distance, one number or one for each factual. What is
-            beyond is not asked about.
-        admit : function that says which of some rows of the candidates may be chosen, before the model is asked.
-        allow : the same, of rows each for a factual, whose position is its second argument.
-        score : function that returns the scores of plausibility of some rows of the candidates; None for none.
+        pools, factuals : candidates, and their encoded factuals.
+        k : number of candidates to choose.
+        exhaustive : whether the model is queried for every candidate; the result is the same.
+        ordering : the order of candidates; None for (L0, Gower).
+        max_changes, max_gower : bounds on L0 and on the Gower distance, one number or one for each factual. The model
+            is not queried for candidates beyond them.
+        admit : function that returns which of some candidates may be chosen, before the model is queried.
+        allow : the same, for candidates and, as second argument, the positions of their factuals.
+        score : function that returns the plausibility scores of some candidates; None for none.
         """
         ordering = ordering or self.ordering
-        k = min(k, int((pools.end - pools.begin).max(initial=1)))  # memory is laid out for k rows
+        k = min(k, int((pools.end - pools.begin).max(initial=1)))  # memory is allocated for k rows
         ranking = Ranking(ordering, self.features, self.mutable, pools, factuals, max_changes, max_gower)
         answers = _Answers(pools.rows, self.ask, admit, allow)
         if exhaustive or ordering.cost == "model":
@@ -301,7 +304,7 @@ def _best_first(ranking: Ranking, n_factuals: int, k: int, answers: _Answers) ->
 
 
 def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], waiting: Ints) -> list[Ints]:
-    """Step 4: rank everything for the factuals that are left, and query in batches, each four times as large."""
+    """Rank all candidates of the remaining factuals, and query them in batches that grow fourfold (step 4)."""
     orders = {int(f): answers.allowed(ranking.full(int(f)), int(f)) for f in waiting}
     depth = ROUNDS[-1] + k + ROUNDS[-1] // 4
     while orders:
@@ -322,14 +325,14 @@ def _walk(order: Ints, f: int, answers: _Answers, k: int) -> Ints:
 
 
 class _Answers:
-    """The model's answers about the rows of a pool, each asked once."""
+    """The model's predictions for the rows of a pool, each queried once."""
 
     def __init__(self, rows: Floats, ask: Ask, admit: Admit | None, allow: Allow | None) -> None:
         self.rows = rows
         self.ask = ask
         self.admit = admit
         self.allow = allow
-        self.state = np.full(rows.shape[0], -1, dtype=np.int8)  # -1 not asked, 0 not wanted, 1 wanted
+        self.state = np.full(rows.shape[0], -1, dtype=np.int8)  # -1 not queried, 0 not wanted, 1 wanted
         self.scores: dict[int, np.generic] = {}
 
     def of(self, which: Ints) -> Bools:
@@ -345,7 +348,7 @@ class _Answers:
         return self.known(which)
 
     def allows(self, which: Ints, factuals: Ints) -> Bools:
-        """Return whether each of these rows may be chosen for the factual at the same place."""
+        """Return whether each of these rows may be chosen for the factual at the same position."""
         return np.ones(which.size, dtype=bool) if self.allow is None else self.allow(which, factuals)
 
     def allowed(self, which: Ints, f: int) -> Ints:
@@ -353,7 +356,7 @@ class _Answers:
         return which[self.allows(which, np.full(which.size, f))]
 
     def known(self, which: Ints) -> Bools:
-        """Return whether each of these rows, asked about before, has the wanted decision."""
+        """Return whether each of these rows, queried before, has the wanted decision."""
         return np.asarray(self.state[which] == 1)
 
     def scores_of(self, which: Ints) -> npt.NDArray[np.generic]:
@@ -368,7 +371,7 @@ def whole_draws(acceptance: Acceptance, pools: Candidates) -> Winners:
     if problem.relations is None:
         return _choose_drawn(acceptance, pools)
     n_draws = int((pools.end - pools.begin).max(initial=1))
-    at_once = max(1, POOL_BYTES // (8 * n_draws * pools.rows.shape[1]))  # factuals, whose draws are completed
+    at_once = max(1, POOL_BYTES // (8 * n_draws * pools.rows.shape[1]))  # factuals whose draws are completed together
     parts = []
     for first in range(0, n, at_once):
         some = np.arange(first, min(first + at_once, n))
@@ -383,7 +386,7 @@ def whole_draws(acceptance: Acceptance, pools: Candidates) -> Winners:
 
 def _choose_drawn(acceptance: Acceptance, pools: Candidates) -> Winners:
     problem, settings = acceptance.problem, acceptance.problem.settings
-    # pools are shared by factuals that do not allow all of their rows, and a generator need not draw within constraints
+    # factuals may not allow all rows of a shared pool, and a generator need not draw within constraints
     return Selector(problem.features, problem.mutable, acceptance.query).select(
         pools,
         acceptance.matrix,

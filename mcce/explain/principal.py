@@ -47,11 +47,11 @@ from mcce.model.ask import Asker
 from mcce.report.principal import ALONE, NO_EFFECT, NONE, TOGETHER
 from mcce.rng import RowStreams, derive_key, hash_rows
 
-MOST_EXACT = 12  # players; with more, sets are sampled
-N_ORDERS = 32  # random orders of more players; each has its reverse beside it
-ENOUGH = 50.0  # effective draws of a set
-LEAST_SHARE = 0.01  # of plausible values, for a feature to be repairable
-BLOCK_ROWS = 32_768  # drawn and queried at a time
+MOST_EXACT = 12  # most players with exact values; with more, sets are sampled
+N_ORDERS = 32  # random orders of more players, each evaluated with its reverse
+ENOUGH = 50.0  # least effective number of draws of a set
+LEAST_SHARE = 0.01  # least share of plausible values for a feature to be repairable
+BLOCK_ROWS = 32_768  # rows drawn and queried at a time
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class CoalitionValues:
         return self._asker.ask_encoded(rows)[1]
 
     def complete(self, rows: Floats) -> Floats:
-        """Return rows with the columns that relations determine."""
+        """Return rows with the columns that relations determine computed."""
         relations = self.problem.relations
         return rows if relations is None else relations.complete(rows, np.broadcast_to(self.row, rows.shape))
 
@@ -188,7 +188,7 @@ class CoalitionValues:
         for i in of_one.tolist():
             varied = self.vary(int(np.flatnonzero(~sets[i])[0]))
             found[i] = varied.estimate(self.reached(varied.rows))
-        is_edge = (size <= 1) | (size == self.players.size)  # their weights are the largest
+        is_edge = (size <= 1) | (size == self.players.size)  # these sets have the largest coefficients
         for which, n in ((is_edge, self.n_draws), (~is_edge, max(self.n_draws // 4, 1))):
             left = np.setdiff1d(np.flatnonzero(which), of_one)
             for more in (1, 4, 16):
@@ -208,7 +208,7 @@ class CoalitionValues:
 
 
 def _plausible(acceptance: Acceptance, rows: Floats) -> Bools:
-    """Return which rows may be returned for the factual, the model left aside."""
+    """Return which rows may be returned for the factual, apart from the decision of the model."""
     owner = np.zeros(rows.shape[0], dtype=np.int64)
     allowed = acceptance.admits(rows, owner) & acceptance.within_bounds(rows, owner)
     if acceptance.problem.plausibility is not None and allowed.any():
@@ -288,7 +288,7 @@ def shapley_values(values: CoalitionValues) -> tuple[Floats, Floats]:
 
 
 def exact_coefficients(sets: Bools) -> Floats:
-    """Return by player and set what v(S) counts in the Shapley value with the sign turned.
+    """Return by player and set the coefficient of v(S) in the Shapley value with reversed sign.
 
     `sets` are all sets of players.
 

@@ -1,12 +1,12 @@
-"""The problem of an explanation: the factuals, what is asked for, and the blocks that are searched one by one.
+"""The problem of an explanation: the factuals, the requirements, and the blocks that are searched one by one.
 
-1. `read_factuals` encodes the rows to explain and queries the model about them. Rows with a level that no training row
+1. `read_factuals` encodes the rows to explain and queries the model for them. Rows with a level that no training row
    has are left out, with a warning; the others are explained.
 2. A `Problem` is made once for a call of `explain` and does not change. A `Block` is some of the factuals and a range
    of draws. The result for a block is a function of these two frozen objects, which can be sent to another process.
-3. A factual's draws are identified by the columns that they depend on: its fixed values. Factuals that agree in them
-   share one pool of draws. Drawn independently, they are identified by all its values. Blocks are made of factuals
-   whose pools fit in memory; those of one pool stay side by side.
+3. The draws of a factual are identified by the values that they depend on: its fixed values. Factuals that agree in
+   them share one pool of draws. Independent draws are identified by all values of the factual. Blocks consist of
+   factuals whose pools fit in memory; factuals of one pool are adjacent.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from mcce.table.checks import check_magnitudes, check_missing, check_row_names, 
 from mcce.table.left_out import LeftOut, without_unknown_levels
 from mcce.wording import Parameter
 
-POOL_BYTES = 32 * 2**20  # candidates held at a time
+POOL_BYTES = 32 * 2**20  # memory for candidates
 BLOCK_FACTUALS = 4096
 
 
 @dataclass(frozen=True)
 class Factuals:
-    """Encoded rows with the names that the user gave them, the model's scores, and which have the decision already.
+    """Encoded rows with the user's names, the model's scores, and which already have the decision.
 
-    `frames` is the kind of frame that they came in, None for pandas; `left_out` has the rows with an unknown level,
-    which are not among these.
+    `frames` is the kind of input frame, None for pandas; `left_out` has the rows with an unknown level, which are not
+    among the factuals.
     """
 
     index: pd.Index[Any]
@@ -83,9 +83,9 @@ def encode_factuals(X: Data, schema: Schema) -> tuple[pd.Index[Any], Floats]:
 
 
 def encode_known(X: Data, schema: Schema, then: str) -> tuple[pd.Index[Any], Floats, LeftOut | None]:
-    """Return what `encode_factuals` does, and the rows with an unknown level, which are left out.
+    """Return the result of `encode_factuals` without the rows with an unknown level, and these rows.
 
-    There is a warning, in which `then` says what becomes of them. If all rows would be left out, that is an error.
+    Warn of such rows; `then` is the text on their treatment. Raise if all rows would be left out.
     """
     try:
         return *encode_factuals(X, schema), None
@@ -98,7 +98,7 @@ def encode_known(X: Data, schema: Schema, then: str) -> tuple[pd.Index[Any], Flo
 
 
 def read_factuals(X: Data, schema: Schema, decision: Decision, spots: SpotCheck) -> Factuals:
-    """Encode the factuals and query the model about them, and about some training rows once more."""
+    """Encode the factuals and query the model for them, and again for some training rows."""
     index, matrix, left_out = encode_known(X, schema, "Such rows are not explained; `unexplained` says so.")
     n, frames = matrix.shape[0], frame_kind(X)
     if n == 0:
@@ -120,12 +120,12 @@ def pool_keys(generator: Generator, matrix: Floats, columns: Sequence[int]) -> U
     """Return hashes of the columns that each factual's draws depend on."""
     if tuple(columns) == fixed_columns(generator):
         return hash_rows(generator.givens_of(matrix))
-    # mixed once more: these values may look like the fixed values and the decision of another
+    # mixed once more: these values may equal the fixed values and the decision of another factual
     return mix(hash_rows(matrix[:, list(columns)]))
 
 
 def pool_blocks(order: Ints, keys: UInts, pool_bytes: int) -> Iterator[Ints]:
-    """Yield the factuals in `order` in blocks whose pools, of so many bytes each, fit in memory."""
+    """Yield the factuals in `order` in blocks whose pools, of the given size in bytes, fit in memory."""
     n_pools = max(1, POOL_BYTES // pool_bytes)
     pool, _ = pd.factorize(keys[order])
     by_pool = np.argsort(pool, kind="stable")
@@ -139,18 +139,18 @@ def pool_blocks(order: Ints, keys: UInts, pool_bytes: int) -> Iterator[Ints]:
 
 
 def restrict_keys(keys: UInts, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> UInts:
-    """Return keys that also distinguish what the draws of factuals may be; the same where nothing is excluded."""
+    """Return keys that also distinguish the constraints on the draws; unchanged where nothing is excluded."""
     return told_apart(keys, constraints.draws_depend_on(matrix, ids))
 
 
 def told_apart(keys: UInts, depends: Floats) -> UInts:
-    """Return keys that also distinguish some numbers of each factual; the same where all are NaN."""
+    """Return keys that also distinguish some numbers of each factual; unchanged where all are NaN."""
     return np.where(np.isnan(depends).all(axis=1), keys, mix(keys ^ mix(hash_rows(depends))))
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The demands on counterfactuals, the same for all factuals; `redraw` is the number of the drawing."""
+    """The requirements of counterfactuals that are the same for all factuals; `redraw` is the number of the redraw."""
 
     n_samples: int | Literal["auto"]
     n_counterfactuals: int = 1
@@ -168,25 +168,25 @@ class Settings:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked for, and all that a block of factuals needs.
+    """The requirements of an explanation, and all that the search of a block needs.
 
     Attributes
     ----------
     generator : the fitted generator.
     decision : the wanted decision, bound to the model.
-    question : what candidates are queried with: the model, and refits and noise too if these are demanded.
-    settings : the demands that are the same for all factuals.
-    order : what candidates are compared by.
-    constraints : what may change, and how; None for anything.
-    caution : the scale of plausibility, for crossed draws, and what a step away from the edge counts.
-    training : the training rows, to count or to exclude copies of them; None if they are not known.
+    question : the model that is queried for candidates, with refits and noise if robustness is required.
+    settings : the requirements that are the same for all factuals.
+    order : the order of candidates.
+    constraints : constraints on changes; None for none.
+    caution : the scale of plausibility, for crossed draws, and the trade-off with the margin.
+    training : the training rows, to count or to exclude copies of them; None if not available.
     robustness : what counterfactuals must be robust to; None for nothing.
-    relations : what holds between columns in every counterfactual; None for nothing.
-    anonymity : how many training people have to share a counterfactual, and on which keys; None for no such demand.
-    stops : reasons not to send a counterfactual; None if they are not known.
+    relations : relations between columns that counterfactuals keep; None for none.
+    anonymity : how many training people must share a counterfactual, and on which keys; None for no such requirement.
+    stops : reasons not to send a counterfactual; None if not available.
     avoids_stops : whether rows with such a reason are rejected.
-    names : how values are written; numbers of sparse counterfactuals are rounded to it.
-    threads : how many there may be; the result does not depend on it.
+    names : the display of values; numbers of sparse counterfactuals are rounded to it.
+    threads : the largest number of threads; the result does not depend on it.
     """
 
     generator: Generator
@@ -233,7 +233,7 @@ class Problem:
 
     @property
     def excluded(self) -> Excludes | None:
-        """The rows that no counterfactual may be: copies of training rows, or those that too few people share."""
+        """Rows excluded as counterfactuals: copies of training rows, or rows that too few people share."""
         copies = self.training if self.settings.exclude_training else None
         return copies if self.anonymity is None else Excluded(copies, self.anonymity)
 
@@ -244,7 +244,7 @@ class Problem:
 
     @cached_property
     def distance(self) -> Distance:
-        """The distance of the caution; without one, the first of the order that does not count changes, or Gower's."""
+        """The distance of the caution; without it, the first of the order that does not count changes, or Gower's."""
         if self.caution is not None and self.caution.strength > 0.0 and self.caution.distance is not None:
             return self.caution.distance
         functions = [m.function for m in self.order.measures]
@@ -259,7 +259,7 @@ class Problem:
     def avoiding(self, kept: Bools, block: Block) -> Problem:
         """Return the problem without reasons not to send a row, for the factuals of a block; `kept` has a row for each.
 
-        Kept columns stay as they are. The others have values that no reason excludes (`StopRules.bounds`).
+        Kept columns do not change. The others have values that no reason excludes (`StopRules.bounds`).
         """
         constraints = self.constraints
         if constraints is None:
@@ -293,14 +293,14 @@ class Problem:
         return pool_keys(self.generator, factuals.matrix, columns)
 
     def block(self, factuals: Factuals, which: Ints, draws: range) -> Block:
-        """Return the factuals at `which`, to be searched with these draws."""
+        """Return the block of the factuals at `which` and these draws."""
         keys = self.keys(factuals)[which]
         return Block(which, factuals.matrix[which], keys, draws, factuals.index[which])
 
     def split(self, block: Block) -> Iterator[Block]:
         """Yield the factuals of a block in smaller ones, whose pools fit in memory."""
         shared_by, order = block.keys, np.arange(block.members.size)
-        if self.constraints is not None:  # pools that are taken from the same draws side by side
+        if self.constraints is not None:  # pools from the same draws are adjacent
             shared_by = restrict_keys(block.keys, self.constraints, block.matrix, block.ids)
             drawn_as, _ = pd.factorize(block.keys)
             order = np.argsort(drawn_as, kind="stable")

@@ -56,9 +56,9 @@ from mcce.samplers.restricted import Within
 from mcce.table import Feature
 from mcce.table.grid import common_multiple, put_on_multiples
 
-MOST_LEAVES = 50_000  # that the factual can reach
-MOST_ROUNDS = 50  # solutions that are excluded one by one
-MOST_STEPS = 100_000  # of a grid inside a cell; a finer one is solved as a continuum and rounded
+MOST_LEAVES = 50_000  # most leaves that the factual can reach
+MOST_ROUNDS = 50  # most solutions that are excluded one by one
+MOST_STEPS = 100_000  # most grid steps inside a cell; a finer grid is solved as a continuum and rounded
 EDGE = 1e-5  # share of the largest term of a score by which the decision is loosened or tightened
 CHECKED = 64  # rows on which the reading of a model is compared with the model
 NONE, FOUND, UNKNOWN = "none exists", "a row exists", "not proven"
@@ -250,8 +250,8 @@ class _Search:
         limits = None if problem.constraints is None else problem.constraints.of_factuals(self.own, factuals.index[[i]])
         self.within: dict[int, Within] = {} if limits is None else dict(limits.within)
         self.rules = () if limits is None else limits.rules
-        self.loose: dict[str, None] = {}  # what the program leaves out
-        self.unproven: dict[str, None] = {}  # what it restricts too much
+        self.loose: dict[str, None] = {}  # requirements that the program omits
+        self.unproven: dict[str, None] = {}  # requirements that the program makes too strict
         self.cuts: list[dict[int, float]] = []
         self.ends: list[dict[int, Floats]] = []  # the model's columns at the low and the high end of cells
         self._find_columns()
@@ -602,7 +602,7 @@ class _Search:
         return any(self.features[c.column].has_missing or np.isnan(self.own[0, c.column]) for c in columns_read(node))
 
     def _enforce(self, node: Condition, negated: bool, switch: int | None) -> bool:
-        """Require a condition, or its opposite, where a switch is 1; return whether that says all."""
+        """Require a condition, or its opposite, where a switch is 1; return whether the program expresses all of it."""
         free = {c.column for c in columns_read(node) if not c.was and c.column in self.positions}
         if any(c.column in self.follows for c in columns_read(node) if not c.was):
             return False
@@ -664,7 +664,7 @@ class _Search:
         return True
 
     def _gap(self, whole: Linear, difference: Sum) -> float:
-        """Return what a strict inequality leaves: half of the smallest step, if all columns lie on grids."""
+        """Return the gap of a strict inequality: half of the smallest step, if all columns lie on grids."""
         steps = []
         for j, weight in whole[1].items():
             cells = self.positions[j].cells

@@ -54,23 +54,23 @@ from mcce.table import Schema
 from mcce.table.words import units_in_a_year
 from mcce.wording import Parameter, Value, entry
 
-LARGEST = 3  # features acted on at once
+LARGEST = 3  # most features acted on at once
 NEAREST = 256  # candidates of a factual, for each number of features
-FIRST, MOST = 8, 64  # candidates of a factual that are looked at together
-SCREENED, CHECKED, CONFIRMED = 16, 80, 400  # consequences of a candidate
-CONFIRMING = range(SCREENED + CHECKED, SCREENED + CHECKED + CONFIRMED)  # draws
+FIRST, MOST = 8, 64  # candidates of a factual that are examined together, at first and at most
+SCREENED, CHECKED, CONFIRMED = 16, 80, 400  # consequences drawn for a candidate in each stage
+CONFIRMING = range(SCREENED + CHECKED, SCREENED + CHECKED + CONFIRMED)  # indices of the confirming draws
 REPORTING = range(CONFIRMING.stop, CONFIRMING.stop + CONFIRMED)
 TOGETHER = 4  # candidates of a factual that are checked together
-JUDGED = 21  # consequences whose plausibility is looked at
+JUDGED = 21  # consequences whose plausibility is computed
 COMPARED = 40  # consequences among which the one to show is chosen
 LEVEL = 0.05
 _YEARS = {"year": 1.0, "month": 1 / 12, "week": 7 / 365.25, "day": 1 / 365.25}
 ACTIONS, TAKES = Parameter("actions"), Parameter("takes")
-USUAL = 0.1, 0.9  # quantiles between which a consequence usually is
+USUAL = 0.1, 0.9  # quantiles that bound a usual consequence
 
 
 class World(Protocol):
-    """What follows from actions."""
+    """A model of the consequences of actions."""
 
     def follow(self, rows: Floats, acted: Bools, factuals: Floats, keys: UInts, draws: UInts) -> Floats:
         """Return rows with drawn consequences.
@@ -82,11 +82,11 @@ class World(Protocol):
 
 @dataclass(frozen=True)
 class Recourse:
-    """What recourse is asked for.
+    """The requirements of recourse.
 
     Attributes
     ----------
-    worlds : what follows from actions, by conditionals of several bootstraps; each has its share of the draws.
+    worlds : models of the consequences, fitted to several bootstraps; each has its share of the draws.
     actions : columns that may be acted on.
     assurance : the least probability of the wanted decision.
     takes : for a column that is acted on, by how much it moves others, such as the age by the years of a degree.
@@ -219,7 +219,7 @@ class RecourseSearch:
     # ---- the search
 
     def _search(self, candidates: Actions) -> None:
-        """Look at candidates in their order, some of each factual at a time, until it has its winners (step 4)."""
+        """Examine candidates in order, some of each factual at a time, until it has its winners (step 4)."""
         begin = np.searchsorted(candidates.owner, np.arange(self.n))
         end = np.searchsorted(candidates.owner, np.arange(self.n), side="right")
         depth = FIRST
@@ -269,7 +269,7 @@ class RecourseSearch:
             left = left.take(np.setdiff1d(np.arange(len(left)), first))
 
     def _are_open(self, candidates: Actions) -> Bools:
-        """Return which candidates may still be taken: none that acts on all that a winner acts on, and on more."""
+        """Return which candidates remain: those that do not act on all features of a winner and on more."""
         most = self.problem.settings.n_counterfactuals
         return np.array(
             [
@@ -280,7 +280,7 @@ class RecourseSearch:
         )
 
     def _confirm(self, candidates: Actions) -> None:
-        """Take those candidates, one of each factual, whose probability is large enough and whose rows are usual."""
+        """Accept the candidates, one of each factual, with a large enough probability and plausible rows."""
         rows, valid = self._consequences(candidates, CONFIRMING)
         sure = lower_bound(valid.sum(axis=1), CONFIRMED) >= self.recourse.assurance
         if not sure.any():
@@ -320,7 +320,7 @@ class RecourseSearch:
         return some[middle], scores[middle]
 
     def _say_why_none(self) -> None:
-        """Say why factuals have no recourse, and with which assurance they would have one."""
+        """Record why factuals have no recourse, and with which assurance they would have one."""
         for factual in self._waiting().tolist():
             if self.taken[factual]:
                 continue
@@ -448,7 +448,7 @@ def lower_bound(valid: Ints, n: int) -> Floats:
 def consequence_table(
     followed: Sequence[tuple[int, Floats, Bools]], factuals: Factuals, schema: Schema
 ) -> pd.DataFrame:
-    """Return what usually follows from the actions of each winner, a row for each feature that follows.
+    """Return the usual consequences of the actions of each winner, one row for each feature that follows.
 
     A number or date is usually between `low` and `high`, the 10 and 90 per cent quantiles, and `share` of the values
     differ from the factual's. Of levels, `low` and `high` are the most frequent one, and `share` is its share.

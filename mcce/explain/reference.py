@@ -1,26 +1,27 @@
-"""Usual values and helpful directions of training rows, by which answers are judged before they are sent.
+"""Usual values and helpful directions of training rows, by which counterfactuals are checked before they are sent.
 
-1. Of every number that may change, the distance of the 5 and the 95 per cent point of its values; the 90 per cent point
-   of its positive values, unless it is a code (`mcce.table.suggest.is_code`); and between which values 98 per cent lie:
-   of all rows, and of those that share a level of a feature with at most twenty levels, if at least a hundred do. A
-   level has low values if their 99 per cent point, missing values counted as the lowest, is below the upper quartile of
-   all rows. Durations are found by `mcce.table.suggest.find_durations`.
+1. For every number that may change, the distance of the 5 and the 95 per cent point of its values; the 90 per cent
+   point of its positive values, unless it is a code (`mcce.table.suggest.is_code`); and the values between which 98 per
+   cent lie: for all rows, and for those that share a level of a feature with at most twenty levels, if there are at
+   least a hundred. A level has low values if their 99 per cent point, with missing values counted as the lowest, is
+   below the upper quartile of all rows. Durations are found by `mcce.table.suggest.find_durations`.
 2. For every number and ordered feature that may change, the direction that helps over the refused as a whole
-   (`usual_directions`): the model is queried about up to 128 refused training rows with the 10 per cent point of the
-   feature, and with its 90 per cent point, all else as it is. If the two answers differ for at least one row in ten,
-   and for nine in ten of these the same one is farther inside the decision, that is the direction.
+   (`usual_directions`): the model is queried for up to 128 refused training rows with the feature set to its 10 per
+   cent point, and to its 90 per cent point. If the two predictions differ for at least one row in ten, and for nine in
+   ten of these the same one is farther inside the decision, that is the direction.
 3. Features that look like unchangeable facts (`mcce.table.suggest`), unless a constraint of the explainer limits
    them. `MCCE.fit` warns of these.
 
-What is learned holds no training row; points of the distribution of groups are in it.
+The learned parts contain no training rows, but quantiles of groups.
 
-Factuals that the training rows say little about are warned of (`warn_of_factuals`):
+`warn_of_factuals` warns of factuals unlike the training rows:
 
 4. A number beyond the lowest or highest training value by more than a fifth of their distance, and by more than four
    times the mean excess of the outer tenth over its inner end, so that the next value of a long tail is not unusual (of
-   an exponential tail one in 55 new extremes goes farther). Fewer than 100 training rows say nothing of tails.
-5. A fixed level that no training row has, or two of them that none has together although at least five should, were
-   they independent. Of three or more, or of rare levels, many combinations are new in any table.
+   an exponential tail one in 55 new extremes goes farther). Tails are not checked with fewer than 100 training rows.
+5. A fixed level that no training row has, or a pair of fixed levels that no training row has although at least five
+   would be expected under independence. Of three or more levels, or of rare ones, many combinations are new in any
+   table.
 
 There is one warning for all factuals, and one for all parts of a table in many parts (`collected_quietly`).
 """
@@ -57,9 +58,9 @@ ASKED_ROWS, APART = 128, (0.1, 0.9)
 DIFFERING, AGREEING = 0.1, 0.9
 NAMED = 5
 READ_TOGETHER = 64  # columns whose numbers are copied at a time
-FAR = 0.2  # of the training range
+FAR = 0.2  # share of the training range
 TAIL, EXCESSES = 0.1, 4.0
-FEWEST_ROWS, REACH_ROWS = 100, 5000  # training rows that tails are read from
+FEWEST_ROWS, REACH_ROWS = 100, 5000  # fewest and most training rows for the tails
 EXPECTED = 5.0
 SHOWN = 5
 
@@ -74,13 +75,13 @@ def learn_usual(
     weights: Floats | None,
     unchangeable: Mapping[Hashable, str],
 ) -> Usual:
-    """Return what is usual among encoded training rows.
+    """Return the usual values of encoded training rows.
 
     Parameters
     ----------
-    matrix, wanted, weights : the rows, which of them have the wanted decision, and what they count; None for one each
+    matrix, wanted, weights : the rows, which of them have the wanted decision, and their weights; None for equal ones
     schema, mutable : their columns, and the positions of those that may change
-    question, margins : the model, and how far inside the decision its scores are; None if it is not about scores
+    question, margins : the model, and the margins of its scores; None if the decision has no scores
     unchangeable : reasons why a feature cannot be changed
     """
     numbers = [j for j in mutable.tolist() if _is_amount(schema.features[j], matrix[:, j])]
@@ -120,7 +121,7 @@ def _points(column: Floats, shares: tuple[float, float], weights: Floats | None)
 
 
 def _edges(matrix: Floats, features: Sequence[Feature], columns: Sequence[int], weights: Floats | None) -> list[Edge]:
-    """Return between which values nearly all numbers of each column lie, of all rows and of those that share a level.
+    """Return the values between which nearly all numbers of each column lie, for all rows and for rows of a level.
 
     All columns are read at once for each level: a table of many columns has many pairs of a number and a level.
     """
@@ -169,7 +170,7 @@ def usual_directions(
 
 
 def _apart(column: Floats, feature: Feature) -> Floats:
-    """Return a low and a high value of a feature, apart if it has any."""
+    """Return a low and a high value of a feature, different if possible."""
     low, high = _points(column, APART, None)
     ends = np.array([low, high] if high > low else [feature.low, feature.high])
     return feature.grid.put(ends) if feature.is_numeric else np.rint(ends)
@@ -178,19 +179,19 @@ def _apart(column: Floats, feature: Feature) -> Floats:
 def unchangeable_features(
     frame: pd.DataFrame, schema: Schema, fixed: Sequence[Hashable], constraints: Any
 ) -> dict[Hashable, Suggestion]:
-    """Return the features that may change and look like facts, unless a constraint says what they may be (step 3)."""
+    """Return the features that may change and look like facts, unless a constraint limits them (step 3)."""
     found = find_unchangeable(frame, schema, {*fixed})
     if not found:
         return {}
     try:
         limited = {each.feature for each in simplest(read(constraints), schema) if isinstance(each, Allow)}
-    except MCCEError:  # which is told where the constraints are used
+    except MCCEError:  # reported where the constraints are used
         limited = set()
     return {name: told for name, told in found.items() if told.is_sure and name not in limited}
 
 
 def warn_of_unchangeable(found: dict[Hashable, Suggestion]) -> None:
-    """Warn of features that may change and look like facts, if nobody else does."""
+    """Warn of features that may change and look like facts, unless another warning covers them."""
     found = {name: told for name, told in found.items() if not told.is_told}
     if not found:
         return
@@ -231,7 +232,7 @@ def _reach(feature: Feature, column: Floats) -> tuple[float, float]:
 
 @dataclass
 class Unusual:
-    """Unusual factuals that were not warned of yet: how many rows, and warnings without their subject, the table."""
+    """Unusual factuals without a warning yet: the number of rows, and warnings without their subject, the table."""
 
     n_rows: int = 0
     words: list[str] = field(default_factory=list)
@@ -242,7 +243,7 @@ _collected: ContextVar[Unusual | None] = ContextVar("unusual factuals", default=
 
 @contextmanager
 def collected_quietly() -> Iterator[Unusual]:
-    """Collect, in this thread, what there would be to warn of; a table in many parts is warned of once."""
+    """Collect the warnings of this thread, so that a table in many parts gets one warning."""
     token = _collected.set(found := Unusual())
     try:
         yield found
@@ -251,12 +252,12 @@ def collected_quietly() -> Iterator[Unusual]:
 
 
 def warn_of_factuals(matrix: Floats, index: pd.Index[Any], generator: Generator, reach: Floats | None) -> None:
-    """Warn of factuals that the training rows say little about; `reach` is that of `find_reach`."""
+    """Warn of factuals unlike the training rows; `reach` is that of `find_reach`."""
     features = generator.schema_.features
     collected = _collected.get()
     outside = np.zeros(matrix.shape, dtype=bool) if reach is None else (matrix < reach[0]) | (matrix > reach[1])
     unseen = _unseen_levels(matrix, generator)
-    if collected is not None:  # of a call that is made again, without bad rows, the last counts
+    if collected is not None:  # of a call repeated without bad rows, the last counts
         collected.n_rows = len({*np.flatnonzero(outside.any(axis=1)).tolist(), *unseen})
         collected.words.clear()
     if outside.any():
@@ -264,14 +265,14 @@ def warn_of_factuals(matrix: Floats, index: pd.Index[Any], generator: Generator,
             {i: _with_ranges(features, matrix[i], outside[i]) for i in np.flatnonzero(outside.any(axis=1)).tolist()},
             index,
             "far outside the training data",
-            "Neither the model nor what draws for them has seen such rows: check the values, or leave the rows out.",
+            "Neither the model nor the generator was fitted to such rows: check the values, or leave the rows out.",
         )
     if unseen:
         _warn(
             unseen,
             index,
             "with fixed values that no training row has",
-            "What is drawn given them is learned from others: check the values, or fix fewer features.",
+            "Their draws are extrapolated from other rows: check the values, or fix fewer features.",
         )
 
 

@@ -1,16 +1,16 @@
-"""Refinement: move valid rows towards the factual, and tell which of their changes are needed.
+"""Refinement: move valid rows towards the factual, and find the changes that are needed.
 
-1. `Refiner.set_back` sets changed features back to the factual's values one at a time, the largest step first, as long
-   as the row stays valid and at or above the floor. Changes that could not be set back are tried again after others
+1. `Refiner.set_back` reverts changed features to the factual's values one at a time, the largest step first, as long
+   as the row stays valid and at or above the floor. Changes that could not be reverted are tried again after others
    were.
 2. `Refiner.move_numbers` moves changed numbers towards the factual, the largest step first: of some values of the
-   factual's pool in between, take the nearest that keeps the row valid and at or above the floor.
+   factual's pool in between, the nearest that keeps the row valid and at or above the floor is chosen.
 3. `leave_out` reverts each change of a row separately. `judge_changes` derives from it whether the row would be
    accepted with one change less, and whether a change makes the decision worse; `harm_of_changes` derives by how
    much; `mark_incidental` derives which changes the decision does not need.
 
-A row that starts below the floor may only become more plausible on the way, and `mcce.explain.acceptance` admits every
-row on the way. The rows of all factuals are tried together, so that the model gets a few large queries.
+A row that starts below the floor may only become more plausible, and `mcce.explain.acceptance` must admit every
+intermediate row. The rows of all factuals are tried together, so that the model gets a few large queries.
 
 Two rules differ on purpose. A change is *removed* if the row without it is accepted: valid, admitted and plausible. A
 change is *incidental* if the decision alone does not need it; the row may need it to be plausible, so it stays and is
@@ -34,16 +34,16 @@ from mcce.explain.draw import Candidates
 from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 
-MOST_APART = 4  # cells that a row on its way differs in from the one that its plausibility is found from
-Reject = Callable[[Floats, Floats], Bools]  # which of some rows a search rejects for the factuals beside them
+MOST_APART = 4  # most cells in which a row differs from the origin of its plausibility
+Reject = Callable[[Floats, Floats], Bools]  # returns which of some rows a search rejects, given their factuals
 
-WRITTEN_TOGETHER = 8192  # rows
-VALUES_BETWEEN = 8  # that a number is tried at, on its way to the factual
+WRITTEN_TOGETHER = 8192  # rows made at a time
+VALUES_BETWEEN = 8  # values tried between a number and the factual's
 
 
 @dataclass(frozen=True)
 class OneLess:
-    """Rows with one change less: the place of the row, the column left out, the new row and the model's answer."""
+    """Rows with one change less: the position of the row, the reverted column, the new row and its prediction."""
 
     at: Ints
     column: Ints
@@ -53,7 +53,7 @@ class OneLess:
 
 
 def leave_out(acceptance: Acceptance, rows: Floats, owner: Ints) -> OneLess:
-    """Return the rows without each change of those that have several; columns that relations determine follow."""
+    """Return rows with several changes without each one of them; columns that relations determine are recomputed."""
     changed = acceptance.free_changes(rows, owner)
     at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
     less = acceptance.with_own(rows[at], owner[at], column)
@@ -63,8 +63,8 @@ def leave_out(acceptance: Acceptance, rows: Floats, owner: Ints) -> OneLess:
 def judge_changes(acceptance: Acceptance, found: Winners, reject: Reject | None = None) -> tuple[Bools, Bools, Winners]:
     """Return in which valid rows every change is needed, and in which one makes the decision worse.
 
-    A change is not needed if the row without it is accepted, or is valid and one that `reject` names. Beside them are
-    the accepted rows with one change less, owned by the places of the rows.
+    A change is not needed if the row without it is accepted, or is valid and rejected by `reject`. Also return the
+    accepted rows with one change less, owned by the positions of the rows.
     """
     less = leave_out(acceptance, found.rows, found.owner)
     needed = np.ones(found.owner.size, dtype=bool)
@@ -85,7 +85,7 @@ def judge_changes(acceptance: Acceptance, found: Winners, reject: Reject | None 
 
 
 def without_harm(acceptance: Acceptance, found: Winners) -> Winners:
-    """Leave out valid rows in which a change makes the decision worse, where their factual has others."""
+    """Leave out valid rows in which a change makes the decision worse, if their factual has others."""
     return found.preferring(np.asarray(harm_of_changes(acceptance, found).sum(axis=1) == 0.0))
 
 
@@ -162,14 +162,14 @@ class Refiner:
         return walk.winners()
 
     def look_between(self, found: Winners, pools: Candidates) -> Winners:
-        """Return rows with a single change at the nearest value among those passed over beside the chosen one."""
+        """Return rows with a single change moved to the nearest valid value among the skipped neighbours."""
         walk = _Walk(self, found)
         walk.look_beside(pools)
         return walk.winners()
 
 
 class _Walk:
-    """The rows on their way."""
+    """The current rows of a refinement."""
 
     def __init__(self, refiner: Refiner, starts: Winners) -> None:
         self.refiner = refiner
@@ -184,15 +184,15 @@ class _Walk:
         self._known: dict[tuple[int, int], Floats] = {}  # values by pool and column
 
     def winners(self) -> Winners:
-        """Return the rows where they are now."""
+        """Return the current rows."""
         return Winners.chosen(self.owner, self.rows, self.scores, self.plausibility)
 
     def set_back(self) -> None:
-        """Step 1: each row tries its changes in rounds, those that were not tried since it last moved."""
+        """Revert changes in rounds (step 1); a change is tried again only after its row has moved."""
         changed = self.acceptance.free_changes(self.rows, self.owner)
-        again = changed & (changed.sum(axis=1) > 1)[:, None]  # to be tried in the next round; an only change is needed
+        again = changed & (changed.sum(axis=1) > 1)[:, None]  # to be tried in the next round; a single change is needed
         failed = np.zeros(again.shape, dtype=bool)  # since the row last moved
-        left = np.full(again.shape, np.inf)  # how far the row is without a change that this round has still to try
+        left = np.full(again.shape, np.inf)  # distance of the row without each change still to be tried in this round
         while True:
             ended: Bools = np.asarray(np.isinf(left).all(axis=1))
             at, column = np.nonzero(again & ended[:, None])
@@ -211,7 +211,7 @@ class _Walk:
             failed[moved] = False
 
     def _left_without(self, at: Ints, column: Ints) -> Floats:
-        """Return how far some rows are from their factuals when one change is set back."""
+        """Return the distances of some rows from their factuals with one change reverted."""
         left = np.empty(at.size)
         for first in range(0, at.size, WRITTEN_TOGETHER):
             some = slice(first, first + WRITTEN_TOGETHER)
@@ -221,7 +221,7 @@ class _Walk:
         return left
 
     def _score_tries(self, tries: Floats, now: Floats, at: Ints, least: Floats) -> Floats:
-        """Return the plausibility of tries, found from where their rows were not long ago, which differs little.
+        """Return the plausibility of tries, updated from recent versions of their rows, which differ little.
 
         Below `least` it need not be exact.
         """
@@ -241,14 +241,14 @@ class _Walk:
         if best is None:
             return np.ones(n_changes.size, dtype=bool)
         most = np.full(self.acceptance.matrix.shape[0], self.rows.shape[1])
-        _, first = np.unique(hash_rows(np.column_stack([self.owner, self.rows])), return_index=True)  # some have met
+        _, first = np.unique(hash_rows(np.column_stack([self.owner, self.rows])), return_index=True)  # some are equal
         order = first[np.lexsort((n_changes[first], self.owner[first]))]
         nth = np.arange(order.size) - np.searchsorted(self.owner[order], self.owner[order]) + 1
         most[self.owner[order[nth == best]]] = n_changes[order[nth == best]]
         return np.asarray(n_changes <= most[self.owner])
 
     def move_number(self, place: int, numbers: Sequence[Ints], pools: Candidates) -> None:
-        """Step 2 for the changed number of each row that had the `place`-th largest step."""
+        """Move the changed number of each row with the `place`-th largest step (step 2)."""
         plans = []
         for i, columns in enumerate(numbers):
             if place < columns.size:
@@ -257,7 +257,7 @@ class _Walk:
         self._try_values(plans)
 
     def look_beside(self, pools: Candidates) -> None:
-        """Try the values next to a changed number that were passed over because it has many (`Thinning`)."""
+        """Try the values next to a changed number that were skipped by thinning (`Thinning`)."""
         plans = []
         for i in range(self.owner.size):
             changed = self.changed_numbers(i)

@@ -2,27 +2,27 @@
 
 1. Cross the draws of each factual's pool with the factual (`mcce.explain.crossing`): single features first, then
    pairs and triples from one draw, the nearest of them; sets of every size where these are few.
-2. Choose among the crossed rows as among any candidates: they are ordered by the measures; those below the floor, and
-   on demand copies of training rows, are passed over before the model is asked, and it is asked best-first. If the
-   order counts changes first, a factual is done with the first size that has enough valid rows, unless a whole draw
-   changes less; else every size takes part.
-3. Where that is not enough, refine the best valid draws at or above the floor (`mcce.explain.refine`).
-4. Where no crossing and no draw is both valid and at or above the floor, do the same from the most plausible valid
-   draws. Such a row may only become more plausible on the way. It is returned, marked as below the floor, only if no
-   row of its factual reaches the floor.
-5. By the usual order, rows with equally few changes are compared by their cost, which counts a step away from the edge
-   of the data and of the decision beside the distance (`mcce.explain.order`). Crossings are looked at in the order of
-   their distance, which is the least that the cost can be, until that is no less than the best cost: exact, and the
-   model is queried about few rows.
-6. Every change is needed: in all rows that were found, changes are set back without which the row is still valid and at
-   or above the floor. Rows in which a change makes the decision worse are returned only for factuals that have no other
-   row at or above the floor: such a change makes the row plausible. `mcce.explain.pipeline` then draws again for these
-   factuals, and for those whose rows have another reason not to be sent. This applies where the order is one of
-   distances; a user's own measures are applied as they are.
+2. Choose among the crossed rows as among any candidates: they are ordered by the measures. Rows below the floor, and on
+   request copies of training rows, are rejected before the model is queried best-first. If the order counts changes
+   first, a factual is done with the first size that has enough valid rows, unless a whole draw changes less; otherwise
+   every size takes part.
+3. If that is not enough, refine the best valid draws at or above the floor (`mcce.explain.refine`).
+4. If no crossing and no draw is both valid and at or above the floor, refine the most plausible valid draws. Such a row
+   may only become more plausible. It is returned, marked as below the floor, only if no row of its factual reaches the
+   floor.
+5. In the default order, rows with equally few changes are compared by their cost, which combines the distance with the
+   distances from the edges of the data and of the decision (`mcce.explain.order`). The distance is a lower bound of the
+   cost. Crossings are examined in order of distance until it reaches the best cost: the search is exact, and the model
+   is queried for few rows.
+6. Every change is needed: changes without which the row is still valid and at or above the floor are reverted. Rows in
+   which a change makes the decision worse are returned only for factuals that have no other row at or above the floor:
+   such a change makes the row plausible. `mcce.explain.pipeline` then redraws these factuals, and those whose rows have
+   another reason not to be sent. This applies if the order consists of distances; user-defined measures are applied as
+   they are.
 7. Relations between columns hold in every row (`mcce.plausibility.relations`): columns that others determine are
    computed from these wherever a row is made, and change with them; rows that break another relation are rejected.
-8. A caller may reject rows (`Reject`). They are passed over like those below the floor, and so are rows that without
-   one of their changes are valid and rejected: the decision does not tell them apart.
+8. A caller may reject rows (`Reject`). They are skipped like rows below the floor, and so are rows that without one of
+   their changes are valid and rejected, since that change is not needed for the decision.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ from mcce.explain.plain import Admit, Selector, best_by, best_of
 from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, Reject, judge_changes, leave_out, ranges, without_harm
 from mcce.explain.winners import Winners
 
-NEAREST = 512  # crossings of several features that are looked at, for each number of features
-LARGEST_SET = 3  # features crossed at once where not all sets can be tried
-ALL_CROSSINGS = 8192  # crossings of a pool, of every size, up to which all are tried
-# Crossings are judged in turns, in order of distance. The model is queried about one turn, or about several if the
-# factuals are few: a query costs as much as some hundred rows, and few rows of the next turns turn out to be needless.
-MOST_LOOKED_AT = 256  # crossings of a factual in a turn
-WORTH_A_QUERY = 2048  # rows
-STARTS = 4  # draws that are refined, at least
-STARTS_AFTER_HARM = 32  # where every crossing at or above the floor has a change that makes the decision worse
-CROSSED_BYTES = 48 * 2**20  # crossed rows held at a time
-SEARCHED_TOGETHER = 64, 512  # factuals of one thread, at least and at most: of few the model is asked about few rows
-MORE_CHANGES = 1e6  # what a change more counts beside costs, where tied columns change together
-REFINED_TOGETHER = 4  # such searches, whose rows are then refined together
+NEAREST = 512  # examined crossings of several features, for each number of features
+LARGEST_SET = 3  # most features crossed at once if not all sets can be tried
+ALL_CROSSINGS = 8192  # if a pool has at most this many crossings of all sizes, all are tried
+# Crossings are examined in turns, in order of distance. The model is queried for one turn, or for several if there are
+# few factuals: a query costs as much as some hundred rows, and few rows of the next turns are unneeded.
+MOST_LOOKED_AT = 256  # most crossings of a factual in a turn
+WORTH_A_QUERY = 2048  # rows of an efficient query
+STARTS = 4  # fewest draws that are refined
+STARTS_AFTER_HARM = 32  # if every crossing at or above the floor has a change that makes the decision worse
+CROSSED_BYTES = 48 * 2**20  # memory for crossed rows
+SEARCHED_TOGETHER = 64, 512  # fewest and most factuals of one thread; with few, queries are small
+MORE_CHANGES = 1e6  # cost of a further change, if tied columns change together
+REFINED_TOGETHER = 4  # searches whose rows are refined together
 
 
 class SparseSearch:
-    """Searches the crossings of draws with factuals.
+    """The search among crossings of draws with factuals.
 
     Parameters
     ----------
     acceptance : which rows may be returned, for which factuals.
-    reject : rows that are passed over (step 8); None for none.
+    reject : function that rejects rows (step 8); None for none.
 
     The search may use several threads; the result does not depend on their number.
     """
@@ -118,7 +118,7 @@ class SparseSearch:
             crossed = list(run_in_threads(cross, range(0, max(n, 1), size), threads, "searching", False))
             begins = range(0, len(crossed), REFINED_TOGETHER)
             refined = list(run_in_threads(refine, begins, threads, "searching", False))
-        for _, acceptance in refined:  # later steps leave out the same changes; answers about crossings would be many
+        for _, acceptance in refined:  # later steps query the same rows; predictions for crossings would be too many
             self.acceptance.remember(acceptance)
         return Winners.join([winners for winners, _ in refined])
 
@@ -134,14 +134,14 @@ class SparseSearch:
 
         Rows in which a change makes the decision worse do not count towards `k`.
 
-        `advance` is called with how many more factuals have enough of them.
+        `advance` is called with the number of further factuals that have enough of them.
         """
         n = len(acceptance)
         n_found = np.zeros(n, dtype=np.int64)
         has_harmed = np.zeros(n, dtype=bool)
         done_at = np.zeros(n, dtype=np.int64)  # the size of the crossings that were enough
         parts: list[Winners] = []
-        are_starts: list[Bools] = []  # refined all at once
+        are_starts: list[Bools] = []  # refined together
 
         def waiting() -> Ints:
             return np.flatnonzero(n_found < k) if self.changes_first else np.arange(n)
@@ -149,7 +149,7 @@ class SparseSearch:
         for size in range(1, self.searched.size + 1):
             for part, complete, harmed in self._choose_crossed(pools, near, acceptance, waiting(), size, k):
                 parts.append(part)
-                # where crossings were passed over, nearer ones may be found on the way to the factual
+                # if crossings were skipped, refinement may find nearer ones
                 are_starts.append(~complete)
                 before = int((n_found >= k).sum())
                 np.add.at(n_found, part.owner[~harmed], 1)
@@ -167,9 +167,9 @@ class SparseSearch:
         return Winners.join(parts), np.concatenate(are_starts)
 
     def refine(self, found: Winners, is_start: Bools, acceptance: Acceptance, pools: Candidates, k: int) -> Winners:
-        """Return the best of what was found, and of what becomes of some of it on the way to the factuals.
+        """Return the best of the rows found and of the refined versions of some of them.
 
-        Some may meet on the way: where they started counts as well.
+        Refined rows may coincide, so their starting points take part as well.
         """
         refiner = Refiner(acceptance, self.numbers)
         settled = refiner.set_back(found.take(is_start))
@@ -192,7 +192,7 @@ class SparseSearch:
     ) -> Iterator[tuple[Winners, Bools, Bools]]:
         """Yield the best crossings of one size (steps 1 and 2).
 
-        Beside them: for which all crossings were looked at, and in which a change makes the decision worse.
+        Also yield for which factuals all crossings were examined, and in which rows a change makes the decision worse.
         """
         for made in self._cross(pools, near, acceptance, which, size):
             crossed = ChangedCells.read(made, near)
@@ -207,7 +207,7 @@ class SparseSearch:
     def _first(self, crossed: ChangedCells, acceptance: Acceptance, size: int, k: int) -> tuple[Winners, Bools]:
         """Return the first valid and plausible crossings of one size, by the order of the problem.
 
-        Beside them: in which a change makes the decision worse. Owners are counted as the members of the crossings are.
+        Also return in which rows a change makes the decision worse. Owners are positions among `crossed.members`.
         """
         members, settings = crossed.members, self.problem.settings
         rows = self._rows(crossed, np.arange(crossed.of.size), acceptance)
@@ -231,7 +231,7 @@ class SparseSearch:
     def _cross(
         self, pools: Candidates, near: NearestCrossings, acceptance: Acceptance, which: Ints, size: int
     ) -> Iterator[list[Crossings]]:
-        """Yield the crossings of factuals, of as many at a time as there is room for."""
+        """Yield the crossings of factuals, as many at a time as fit in memory."""
         made: list[Crossings] = []
         held = 0
         for begin, end, members in pools.pools(which):
@@ -259,7 +259,7 @@ class SparseSearch:
             yield made
 
     def _fill_memory(self, n_crossings: int, n_factuals: int, size: int) -> bool:
-        """Say whether crossings of some factuals take all the room there is."""
+        """Return whether the crossings of some factuals fill the memory."""
         n_columns = len(self.problem.features)
         if self.caution.strength == 0.0:
             return 8 * n_crossings * n_columns > CROSSED_BYTES
@@ -269,7 +269,7 @@ class SparseSearch:
     def _cheapest(self, crossed: ChangedCells, acceptance: Acceptance, size: int, k: int) -> tuple[Winners, Bools]:
         """Return the valid and plausible crossings of one size with the least costs (step 5).
 
-        Beside them: in which a change makes the decision worse. Owners are counted as the members of the crossings are.
+        Also return in which rows a change makes the decision worse. Owners are positions among `crossed.members`.
         """
         n = crossed.members.size
         owner = np.repeat(np.arange(n), crossed.end - crossed.begin)
@@ -321,7 +321,7 @@ class SparseSearch:
         return Winners.join([replace(held, reported={}), *fewer]), harmed
 
     def _least_costs(self, crossed: ChangedCells, acceptance: Acceptance, size: int) -> Floats:
-        """Return the least that each crossing can cost: its steps; inf for those beyond a bound."""
+        """Return a lower bound of the cost of each crossing: its steps; inf for crossings beyond a bound."""
         of, settings = crossed.of, self.problem.settings
         steps = crossed.steps.copy()
         if self.problem.relations is None and settings.max_changes is None and settings.max_gower is None:
@@ -338,7 +338,7 @@ class SparseSearch:
     def _query_costs(
         self, crossed: ChangedCells, some: Ints, cells: Floats, acceptance: Acceptance, steps: Floats
     ) -> Winners:
-        """Return those of some crossings that are valid, with their costs; owners are places among `some`."""
+        """Return the valid ones of some crossings, with their costs; owners are positions among `some`."""
         rows = self._rows(crossed, some, acceptance)
         scores, wanted = acceptance.query(rows)
         place = np.flatnonzero(wanted)
@@ -350,14 +350,14 @@ class SparseSearch:
         return replace(valid, reported={"cost": cost, "harmed": np.zeros(place.size, dtype=bool)})
 
     def _rows(self, crossed: ChangedCells, some: Ints, acceptance: Acceptance) -> Floats:
-        """Write some crossings as rows, with what relations determine."""
+        """Return some crossings as rows, with the columns that relations determine computed."""
         rows = crossed.rows(some, acceptance.matrix)
         return acceptance.complete(rows, crossed.of[some])
 
     def _believed(self, crossed: ChangedCells, some: Ints, acceptance: Acceptance, far: Floats) -> tuple[Ints, Floats]:
-        """Return which of some crossings are admitted, at or above the floor, and not too far; cells beside.
+        """Return which of some crossings are admitted, at or above the floor and near enough, and their inner scores.
 
-        `far` is how far from real rows each may be. Most are much nearer, and how near they are need not be known.
+        `far` is the largest distance of each from real rows. Most are much nearer, so a bound on the distance suffices.
         """
         rows, of = self._rows(crossed, some, acceptance), crossed.of[some]
         admitted = self._admits(rows, of, acceptance)
@@ -372,9 +372,9 @@ class SparseSearch:
     def _scoring(
         self, rows: Floats, of: Ints, acceptance: Acceptance, least: float | None = None
     ) -> tuple[Callable[[Ints], Floats], Admit | None]:
-        """Return functions of places among candidates of the factuals `of`: scores of plausibility, and who may win.
+        """Return functions of positions among candidates of the factuals `of`: plausibility scores, and which may win.
 
-        Constraints come first, then the cells, then the distance to real rows, which costs most.
+        Constraints are checked first, then the cells, then the distance to real rows, which is the most expensive.
         """
         least = self.least if least is None else least
 
@@ -391,12 +391,12 @@ class SparseSearch:
         return score, None if needless else admit
 
     def _admits(self, rows: Floats, of: Ints, acceptance: Acceptance) -> Bools:
-        """Return which rows may be found for the factuals `of`: within constraints, and none that is refused."""
+        """Return which rows are admitted for the factuals `of` and not rejected by the caller."""
         admitted = acceptance.admits(rows, of)
         return admitted if self.reject is None else admitted & ~self.reject(rows, acceptance.matrix[of])
 
     def _choose_fewer(self, pools: Candidates, acceptance: Acceptance, done_at: Ints, k: int) -> Iterator[Winners]:
-        """Yield draws with fewer changes than the crossings chosen: where there are many, some were passed over."""
+        """Yield draws with fewer changes than the chosen crossings, some of which may have been skipped."""
         which = np.flatnonzero(done_at > 1)
         at_once = self._at_once(pools)
         for first in range(0, which.size, at_once):
@@ -421,7 +421,7 @@ class SparseSearch:
                 yield self._starts(pools, acceptance, without, max(k, STARTS), plausible=False)
 
     def _at_once(self, pools: Candidates) -> int:
-        """Return how many factuals' draws are held at a time."""
+        """Return the number of factuals whose draws fit in memory."""
         n_draws = int((pools.end - pools.begin).max(initial=1))
         return int(max(1, CROSSED_BYTES // (8 * n_draws * pools.rows.shape[1])))
 
@@ -437,7 +437,7 @@ class SparseSearch:
     ) -> Winners:
         """Return the best `k` valid draws of some factuals: at or above the floor, or else the most plausible ones.
 
-        With `most`, those that have at most so many changes, and a value wherever the factual has one.
+        With `most`, only draws with at most so many changes, and without missing values where the factual has a value.
         """
         separate, owner = pools.separate(members)
         rows = np.asfortranarray(acceptance.complete(separate.rows, owner))
@@ -470,7 +470,7 @@ class SparseSearch:
 
 
 def _turns(n_crossings: int) -> Ints:
-    """Return the ends of the turns in which crossings are judged, each twice as long up to `MOST_LOOKED_AT`."""
+    """Return the ends of the turns in which crossings are examined, each twice as long up to `MOST_LOOKED_AT`."""
     sizes = [12, 24, 48, 96, 192, *[MOST_LOOKED_AT] * (n_crossings // MOST_LOOKED_AT)]
     return np.cumsum(sizes)
 
@@ -480,9 +480,9 @@ def _counts_changes(measure: Measure) -> bool:
 
 
 def _set_back(refiner: Refiner, joined: Winners, is_start: Bools, settled: Winners) -> Winners:
-    """Return rows without needless changes (step 6): those found, of which some are starts, and those moved.
+    """Return rows without unneeded changes (step 6): those found, of which some are starts, and those moved.
 
-    What becomes of the starts is known, `settled`, and of the rows that did not move from there.
+    The results are known for the starts (`settled`), and for the rows that did not move from there.
     """
     n = is_start.size
     joined = joined.with_others(np.flatnonzero(is_start), settled)

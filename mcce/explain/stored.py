@@ -1,7 +1,7 @@
-"""The parts of a saved explainer: its decision without models and functions, and the checks of what a file holds.
+"""The parts of a saved explainer: its decision without models and functions, and checks of stored fields.
 
-A decision that is a function, and the models of `Several`, are not written: functions are code, and code is never read
-from a file. `MCCE.save` and `MCCE.load` use these.
+A decision that is a function, and the models of `Several`, are not stored: functions are code, and code is never read
+from a file. `MCCE.save` and `MCCE.load` use this module.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def write_decision(decision: Any) -> Fields:
 
 
 def read_decision(written: Fields, model: Any, decision: Any) -> Any:
-    """Return the decision of a file, with what has to be given again."""
+    """Return the decision of a file, with the functions and models given again."""
     if "function" in written:
         if not callable(decision):
             raise InputError(
@@ -83,7 +83,7 @@ def read_decision(written: Fields, model: Any, decision: Any) -> Any:
 
 
 def check_fields(fields: Fields, known: Container[str]) -> Fields:
-    """Refuse fields that do not fit together; `known` are the settings that there are."""
+    """Raise if fields are inconsistent; `known` are the existing settings."""
     generator, settings = fields["generator"], fields["settings"]
     check_type(generator, "generator", Generator)
     check_type(settings, "settings", dict)

@@ -1,16 +1,15 @@
-"""Write winners as a `Counterfactuals`: frames with the user's names and dtypes, measures, reasons, settings.
+"""Convert winners to `Counterfactuals`: frames with the user's names and dtypes, measures, reasons, settings.
 
 Nothing is drawn, searched or queried here.
 
-1. The winners are decoded and named by their factual and rank; their measures stand beside them.
-2. The effect of constraints is described. A constraint binds as far as draws without any constraints break it. While
-   rows are drawn inside the constraints, those for which nothing allowed can be drawn are rejected: for each constraint
-   it is counted how many rows came to it and how many passed. Several constraints on one feature are drawn and counted
-   together. The range of numbers that each factual is allowed is shown as a lowest and a highest value; rules and grids
-   are left out.
-3. The factuals without a counterfactual are listed with the reason (`unexplained_table`). The constraints of some
-   contradict each other; of the others, the training rows with the same fixed values tell whether the wanted decision
-   is rare among them. Rows that were left out stand in their places again, listed too.
+1. The winners are decoded and indexed by factual and rank, and so are their measures.
+2. The effect of constraints is described. A constraint is binding to the extent that unconstrained draws violate it.
+   Rows for which no allowed value can be drawn are rejected: for each constraint, the rows checked and the rows
+   accepted are counted. Several constraints on one feature are counted together. The allowed range of numbers of each
+   factual is shown as a lowest and a highest value, without rules and grids.
+3. The factuals without a counterfactual are listed with the reason (`unexplained_table`): contradictory constraints, or
+   whether the wanted decision is rare among training rows with the same fixed values. Rows that were left out are
+   restored at their positions and listed too.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ def tabulate(
 
     Parameters
     ----------
-    explained : the winners, and what they were found for.
-    settings : what was asked for, by name.
-    fit_seconds : how long the explainer was fitted.
-    questions : what the result can ask later.
+    explained : the explanation.
+    settings : the settings by name.
+    fit_seconds : the time of fitting the explainer.
+    questions : the follow-up questions of the result.
     """
     problem, factuals, winners = explained.problem, explained.factuals, explained.winners
     schema, cost, drawn = problem.generator.schema_, explained.cost, explained.drawn
@@ -91,10 +90,10 @@ def tabulate(
 
 
 def with_left_out(found: Counterfactuals, left_out: LeftOut, schema: Schema) -> Counterfactuals:
-    """Return a result with the rows that were left out, as those with an unknown level are (`mcce.table.left_out`).
+    """Return a result with the rows that were left out, such as rows with an unknown level (`mcce.table.left_out`).
 
-    They stand in their places among the factuals, with the levels that they have, and in `unexplained`, each with its
-    reason. The model was not asked about them, so that they have no prediction.
+    They are restored at their positions among the factuals, with their levels, and listed in `unexplained`, each with
+    its reason. The model was not queried for them, so they have no prediction.
     """
     places = np.array(list(left_out.reasons), dtype=np.intp)
     kept = np.flatnonzero(left_out.kept)
@@ -138,7 +137,7 @@ def _reason(schema: Schema, why: str) -> str:
 
 
 def _joined(known: pd.Series[Any], others: pd.Series[Any]) -> pd.Series[Any]:
-    """Return the column of all rows: levels that are unknown come behind the known ones."""
+    """Return the column of all rows; unknown levels come after the known ones."""
     if isinstance(known.dtype, pd.CategoricalDtype):
         levels = list(known.dtype.categories)
         levels += [each for each in others.dropna().unique() if each not in levels]
@@ -198,7 +197,7 @@ def allowed_table(constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) 
             ends = pd.Series(feature.decode(inside)).set_axis(ids)
             columns[name, end] = ends if some.all() else ends.where(some)
     limited = list(dict.fromkeys(name for name, _ in columns))
-    # a feature may be named by a tuple, which pandas would take apart
+    # the name of a feature may be a tuple, which pandas would split
     levels: list[Any] = [pd.Index(limited, dtype=object, tupleize_cols=False), ["low", "high"]]
     codes = [np.repeat(np.arange(len(limited)), 2).tolist(), [0, 1] * len(limited)]
     names = pd.MultiIndex(levels=levels, codes=codes, names=["feature", "end"])
@@ -209,9 +208,9 @@ def allowed_table(constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) 
 def unexplained_table(
     problem: Problem, factuals: Factuals, owner: Ints, drawn: Ints | None, contradictions: Mapping[int, str]
 ) -> pd.DataFrame:
-    """List the factuals that own no counterfactual, each with its reason (step 3).
+    """Return the factuals without a counterfactual, each with its reason (step 3).
 
-    `drawn` has how many rows were drawn for each factual; None if the user gave candidates.
+    `drawn` is the number of rows drawn for each factual; None if the user gave candidates.
     """
     generator = problem.generator
     without = np.setdiff1d(np.arange(len(factuals)), owner)
@@ -230,7 +229,7 @@ def unexplained_table(
 
 
 def _demands(problem: Problem) -> list[str]:
-    """Return the demands on rows besides the wanted decision, in words."""
+    """Return the requirements of rows besides the wanted decision, in words."""
     settings = problem.settings
     demands = ["obeys the constraints"] if problem.constraints is not None and problem.constraints.explicit else []
     relations = problem.relations
@@ -259,7 +258,7 @@ def why_none(
     n_alike, n_wanted = _count_alike(generator, matrix)
     words[:] = f"{tried}, though training rows with its fixed values do; {more}"
     for i in np.flatnonzero(n_wanted == 0).tolist():
-        row = generator.schema_.decode(matrix[[i]])  # by column: a row of dates in several units cannot be taken whole
+        row = generator.schema_.decode(matrix[[i]])  # by column: a row may have dates in several units
         fixed = ", ".join(f"{name} = {row[name].iloc[0]}" for name in generator.fixed_)
         words[i] = (
             f"{tried}, and {NONE_ALIKE_WANTED} ({fixed}) has it"

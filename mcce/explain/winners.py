@@ -1,7 +1,7 @@
 """Winners: the counterfactuals of some factuals, from the search to the tables.
 
-A search returns them, finishing steps replace some of their values, and those of several blocks are joined. They name
-their factuals, so that blocks can be joined in any order.
+A search returns winners, finishing steps replace some of their values, and those of several blocks are joined. They
+have the positions of their factuals, so that blocks can be joined in any order.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Winners:
     rows : encoded rows.
     scores : the model's scores.
     plausibility : scores of plausibility; NaN where they were not computed.
-    measures : for each row, how many features it changes, and the sum of Gower's steps; NaN before `measured`.
+    measures : for each row, the number of changed features, and the sum of Gower's steps; NaN before `measured`.
     incidental : which changes the decision does not need; filled by a finishing step.
     reported : further measures by name; filled by a finishing step.
     """
@@ -86,7 +86,7 @@ class Winners:
         return self.take(good | ~np.isin(self.owner, self.owner[good]))
 
     def with_others(self, which: Ints, others: Winners) -> Winners:
-        """Return the rows with others at some places, owned by the same factuals."""
+        """Return the rows with others at some positions, owned by the same factuals."""
         if not which.size:
             return self
         names = ("rows", "scores", "plausibility", "measures")
@@ -100,13 +100,13 @@ class Winners:
         return replace(self, owner=positions[self.owner])
 
     def counted_from(self, first: int) -> Winners:
-        """Return the rows of factuals that are counted from another number than 0."""
+        """Return the rows with positions of factuals shifted by a number."""
         return replace(self, owner=self.owner + first)
 
     def measured(self, features: Sequence[Feature], factuals: Floats, counted: Floats | None = None) -> Winners:
         """Return the rows with their measures.
 
-        `factuals` are those that the owners are positions of; `counted` the rows without changes that do not count.
+        Owners are positions in `factuals`; `counted` are the rows without changes that do not count.
         """
         own, rows = factuals[self.owner], self.rows if counted is None else counted
         sums = [distance(features).sums(rows, own) for distance in (changes, gower_sum)]

@@ -595,7 +595,7 @@ class ExplorerSession:
             says = str(each["says"]).removeprefix(f"{name}: ").replace("passes", "nothing found")
             found = ["yes" if each["passes"] else "no", self._relabel(says), value_text(float(each["skill"]), 3)]
             rows.append([self._names.label(name), *found])
-        title = f"{len(criticism.accused)} of {len(criticism)} features have values that differ from these people's"
+        title = f"{len(criticism.rejected)} of {len(criticism)} features have values that differ from these people's"
         columns = ["feature", "realistic", "what differs", "how well the other features predict it (1: exactly)"]
         return {"tables": [_table(title, columns, rows)]}
 

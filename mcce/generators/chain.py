@@ -553,7 +553,7 @@ class ChainModel(Generator):
         >>> import mcce
         >>> X = mcce.datasets.load_loans().X[["age", "education", "salary"]]
         >>> chain = mcce.ChainModel(sampler="norm", fixed=["age", "education"], random_state=1).fit(X[:1500])
-        >>> chain.criticise(X[1500:]).accused
+        >>> chain.criticise(X[1500:]).rejected
         ['salary']
         """
         self.check_fitted()

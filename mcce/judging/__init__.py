@@ -1,1 +1,1 @@
-"""Judging conditionals by rows that they have not seen: scores, tests, where one fails, and which is best."""
+"""Evaluation of conditionals on held-out rows: scores, tests, regions of misfit, and the choice among samplers."""

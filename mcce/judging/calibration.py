@@ -2,23 +2,23 @@
 
 Levels:
 
-1. If the conditional is right, the value of a row and its M draws are exchangeable. Given how often each level is among
-   the M + 1 of them, the row's own is any of them with the same probability: q_k = (drawn k times + seen) / (M + 1) is
-   the exact probability of level k, for any M.
+1. If the conditional is right, the value of a row and its M draws are exchangeable. Given how often each level occurs
+   among these M + 1 values, the observed value is each of them with equal probability: q_k = (number of draws of level
+   k + 1{y = k}) / (M + 1) is the exact probability of level k, for any M.
 2. So the sums over rows of 1{y = k} - q_k, level by level, have mean 0 and a known covariance. So has the sum of
-   q_y - sum_k q_k^2: above 0 if the level seen is a likely one more often than the probabilities say (they are too
-   even), below 0 if less often (too extreme).
-3. Their quadratic form in the inverse covariance is chi-squared as n grows. Levels with an expected count below 5 are
-   taken together, unless they are seen 15 times all the same.
+   q_y - sum_k q_k^2: above 0 if likely levels are observed more often than the probabilities imply (they are too even),
+   below 0 if less often (too extreme).
+3. Their quadratic form in the inverse covariance is asymptotically chi-squared. Levels with an expected count below 5
+   are pooled, unless they are observed at least 15 times.
 
-PITs, by a smooth test whose parts have a meaning, and a histogram with bands:
+PITs, by a smooth test with interpretable components, and a histogram with bands:
 
 4. phi_1, ..., phi_4 are the Legendre polynomials, orthonormal on (0, 1); c_k = n^(-1/2) sum_i phi_k(u_i).
-5. If the PITs are independent and uniform, c_1^2 + ... + c_4^2 is chi-squared with 4 degrees of freedom as n grows
-   (Neyman 1937). c_1 > 0 says that values lie above the draws, c_2 > 0 that they lie outside of them more often than
-   they should, c_3 and c_4 that the shape is another.
-6. The counts of the bins of a histogram are binomial; each bin has an interval of level 1 - 0.05 / bins, so all of them
-   hold together with a probability of at least 95 per cent (Bonferroni).
+5. If the PITs are independent and uniform, c_1^2 + ... + c_4^2 is asymptotically chi-squared with 4 degrees of freedom
+   (Neyman 1937). c_1 > 0 means that values tend to lie above the draws, c_2 > 0 that they lie in the tails of the draws
+   too often; c_3 and c_4 show other differences of shape.
+6. The counts of the bins of a histogram are binomial. Each bin has an interval of level 1 - 0.05 / bins, so the
+   simultaneous coverage is at least 95 per cent (Bonferroni).
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from mcce.base.arrays import Floats, Ints
 from mcce.judging.scores import LevelCounts
 
 N_COMPONENTS = 4
-LOCATION, SPREAD = 0, 1  # components that where it fails is looked for by
+LOCATION, SPREAD = 0, 1  # components used in the search for regions
 BAND = 0.95
-FEW, MANY = 5, 20  # bins
+FEW, MANY = 5, 20  # fewest and most bins of a histogram
 
 
 def components(pit: Floats) -> Floats:
-    """Return phi_1, ..., phi_4 of each PIT (step 1), one column each."""
+    """Return phi_1, ..., phi_4 of each PIT (step 4), one column each."""
     x = 2.0 * pit - 1.0
     found = np.polynomial.legendre.legvander(x, N_COMPONENTS)[:, 1:]
     return np.asarray(found * np.sqrt(2.0 * np.arange(1, N_COMPONENTS + 1) + 1.0))
 
 
 def smooth_test(pit: Floats) -> tuple[Floats, float]:
-    """Return c_1, ..., c_4 and the p-value of the smooth test (step 2)."""
+    """Return c_1, ..., c_4 and the p-value of the smooth test (step 5)."""
     parts = components(pit).sum(axis=0) / np.sqrt(pit.size)
     return parts, float(scipy.stats.chi2.sf((parts**2).sum(), N_COMPONENTS))
 
 
 def histogram(pit: Floats) -> tuple[Ints, tuple[int, int]]:
-    """Return the counts of a histogram on (0, 1), of 20 rows a bin or more, and the band that they lie in (step 3)."""
+    """Return the counts of a histogram on (0, 1) with at least 20 rows per bin, and their band (step 6)."""
     n_bins = int(np.clip(pit.size // 20, FEW, MANY))
     counts = np.histogram(pit, n_bins, (0.0, 1.0))[0].astype(np.int64)
     tail = 0.5 * (1.0 - BAND) / n_bins
@@ -64,18 +64,18 @@ LEAST, STRIKING = 5.0, 15
 
 @dataclass(frozen=True)
 class Calibration:
-    """Levels that were seen, beside those that were drawn.
+    """Observed levels compared with drawn levels.
 
     Attributes
     ----------
-    p : of the test; NaN if there are no two levels to compare.
-    cells : (rows, cells), the probabilities q of the levels that are tested, rare ones together in the last.
-    observed : the cell that each row has.
-    columns : the column of `LevelCounts` that each cell is; -1 for rare ones together.
-    z : of each cell, how much more often it is seen than drawn, in standard errors.
-    seen, drawn : share of the rows, and of the draws, that each cell has.
-    evenness : in standard errors, how much too even (above 0) or too extreme the probabilities are, beyond what the
-        shares of the levels make them.
+    p : p-value of the test; NaN with fewer than two cells.
+    cells : (rows, cells), the probabilities q of the tested levels; the last cell pools rare levels.
+    observed : the cell of each row.
+    columns : the column of `LevelCounts` of each cell; -1 for pooled rare levels.
+    z : by cell, how much more often it is observed than drawn, in standard errors.
+    seen, drawn : by cell, its share of the rows and of the draws.
+    evenness : how much too even (above 0) or too extreme (below 0) the probabilities are, given the shares of the
+        levels, in standard errors.
     """
 
     p: float
@@ -89,13 +89,13 @@ class Calibration:
 
     @property
     def residuals(self) -> tuple[Floats, Floats]:
-        """Seen or not minus probability, for each row and cell, and its variance."""
+        """Indicator minus probability, for each row and cell, and its variance."""
         is_seen = self.observed[:, None] == np.arange(self.cells.shape[1])
         return is_seen - self.cells, self.cells * (1.0 - self.cells)
 
 
 def calibrate(levels: LevelCounts) -> Calibration:
-    """Compare the levels seen with the levels drawn (steps 1 to 3)."""
+    """Compare observed levels with drawn levels (steps 1 to 3)."""
     pooled = levels.counts + levels.seen
     q = pooled / pooled.sum(axis=1, keepdims=True)
     q, columns = _cells(q, levels.seen.sum(axis=0))
@@ -113,20 +113,20 @@ def calibrate(levels: LevelCounts) -> Calibration:
 
 
 def _cells(q: Floats, seen: Ints) -> tuple[Floats, tuple[int, ...]]:
-    """Return the probabilities of the levels that are frequent enough, the others taken together (step 3)."""
+    """Return the probabilities of the frequent levels, and of all others pooled (step 3)."""
     expected = q.sum(axis=0)
     is_frequent = (expected >= LEAST) | (seen >= STRIKING)
     frequent = [k for k in range(q.shape[1]) if is_frequent[k]]
     rare = [k for k in range(q.shape[1]) if expected[k] > 0.0 and not is_frequent[k]]
     if not rare:
         return q[:, frequent], tuple(frequent)
-    if expected[rare].sum() < LEAST and frequent:  # too few even together: with the rarest of the others
+    if expected[rare].sum() < LEAST and frequent:  # still too few: pool them with the rarest frequent level
         rare.append(frequent.pop(int(np.argmin(expected[frequent]))))
     return np.column_stack([q[:, frequent], q[:, rare].sum(axis=1)]), (*frequent, -1)
 
 
 def _covariance(q: Floats) -> Floats:
-    """Return the covariance of the sums of step 2, that of q_y last."""
+    """Return the covariance of the sums of step 2; the last is the sum of q_y - sum_k q_k^2."""
     k, squares = q.shape[1], (q**2).sum(axis=1)
     found = np.empty((k + 1, k + 1))
     found[:k, :k] = np.diag(q.sum(axis=0)) - q.T @ q
@@ -136,7 +136,7 @@ def _covariance(q: Floats) -> Floats:
 
 
 def _test(sums: Floats, covariance: Floats) -> tuple[float, float]:
-    """Return the p-value (step 3), NaN if nothing varies, and what the last sum adds to the others, in its errors."""
+    """Return the p-value (step 3), NaN without variation, and the last sum given the others, in standard errors."""
     scale = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     varies = scale > 1e-6
     if not varies.any():

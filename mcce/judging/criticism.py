@@ -1,14 +1,14 @@
-"""The criticism of all conditionals of a chain: one table, one sentence and one picture for each.
+"""The criticism of all conditionals of a chain: one table, and a sentence and a figure for each feature.
 
-Pictures show what was seen, over the band in which it would lie if the conditional were right:
+Figures show the observed values and the band in which they would lie if the conditional were right:
 
 1. Numbers and ordered levels: the histogram of the PITs. Bars above the band at both ends: too narrow; at one end: too
    low or too high.
-2. Unordered levels: the share of the rows that has each level, over the share of the draws; and how often a level is
-   seen that has a given probability.
-3. The same for the rows of the region that explains most.
+2. Unordered levels: the observed share of each level beside its share of the draws; and the observed frequency of
+   levels by their probability (reliability diagram).
+3. The same for the rows of the region with the largest misfit.
 
-Bands hold all bars of a panel together with a probability of at least 95 per cent (Bonferroni).
+Bands hold simultaneously for all bars of a panel with a probability of at least 95 per cent (Bonferroni).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from mcce.base.canvas import Panels
 
 HEIGHT = 2.6
-N_BINS = 8  # of probabilities
+N_BINS = 8  # bins of probabilities
 
 
 def draw_feature(found: FeatureCriticism, level: float) -> Panels:
-    """Draw one feature: all rows, and those where it fails most (steps 1 to 3)."""
+    """Draw one feature: all rows, and the rows of the region with the largest misfit (steps 1 to 3)."""
     everywhere = np.full(found.n_rows, True)
     of_levels = found.pit is None and found.calibration is not None
     n_panels = 1 + int(of_levels) + int(found.failure is not None)
@@ -93,7 +93,7 @@ def _draw_pit(ax: Axes, pit: Floats) -> None:
 
 
 def _draw_levels(ax: Axes, found: FeatureCriticism, tested: Calibration, rows: Bools) -> None:
-    """Draw the share of each level among the rows, and the band around its probability (step 2)."""
+    """Draw the observed share of each level, and the band around its probability (step 2)."""
     q = tested.cells[rows]
     seen = np.bincount(tested.observed[rows], minlength=q.shape[1]) / len(q)
     low, high = _band(q, q.shape[1])
@@ -108,7 +108,7 @@ def _draw_levels(ax: Axes, found: FeatureCriticism, tested: Calibration, rows: B
 
 
 def _draw_reliability(ax: Axes, tested: Calibration) -> None:
-    """Draw how often levels are seen that have a given probability (step 2)."""
+    """Draw the observed frequency of levels by their probability (step 2)."""
     q = tested.cells.ravel()
     is_seen = (tested.observed[:, None] == np.arange(tested.cells.shape[1])).ravel()
     edges = np.unique(np.quantile(q, np.linspace(0.0, 1.0, N_BINS + 1)))
@@ -129,12 +129,12 @@ def _draw_reliability(ax: Axes, tested: Calibration) -> None:
 
 
 def _together(text: str) -> str:
-    """Return a text that is not broken into lines."""
+    """Return a text with non-breaking spaces."""
     return text.replace(" ", "\u00a0")
 
 
 def _band(q: Floats, n_bands: int) -> tuple[Floats, Floats]:
-    """Return the interval of the share seen, for each column of probabilities."""
+    """Return the interval of the observed share, for each column of probabilities."""
     half = scipy.stats.norm.isf(0.5 * (1.0 - BAND) / n_bands) * np.sqrt((q * (1.0 - q)).sum(axis=0)) / len(q)
     middle = q.mean(axis=0)
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
@@ -144,15 +144,16 @@ def _band(q: Floats, n_bands: int) -> tuple[Floats, Floats]:
 class Criticism:
     """The findings of `ChainModel.criticise`, feature by feature in visiting order.
 
-    ``print(criticism)`` shows the sentences, `table` all figures, ``criticism["salary"]`` what they were made from.
+    ``print(criticism)`` shows the sentences, `table` all figures, ``criticism["salary"]`` the details of one feature.
 
     Attributes
     ----------
     features : tuple of FeatureCriticism
     level : float
-        Level of the tests: if all conditionals are right, the probability that any is accused is at most this.
+        Level of all tests together: if all conditionals are right, the probability that any is rejected is at most
+        `level`.
     judged_by : str
-        Which rows they were judged by.
+        The kind of rows used, such as "new rows".
 
     Examples
     --------
@@ -160,7 +161,7 @@ class Criticism:
     >>> X = mcce.datasets.load_loans().X[["age", "education", "salary"]]
     >>> chain = mcce.ChainModel(sampler="norm", fixed=["age", "education"], random_state=1).fit(X[:1500])
     >>> criticism = chain.criticise(X[1500:])
-    >>> criticism.accused, len(criticism), criticism.table.index.tolist()
+    >>> criticism.rejected, len(criticism), criticism.table.index.tolist()
     (['salary'], 1, ['salary'])
     >>> axes = criticism.plot("salary")
     """
@@ -171,17 +172,17 @@ class Criticism:
 
     @classmethod
     def of(cls, found: Sequence[FeatureCriticism], level: float, judged_by: str) -> Criticism:
-        """Put the criticisms of all features together, adjusted for their number (Holm)."""
+        """Combine the criticisms of all features, with p-values adjusted for their number (Holm)."""
         return cls(tuple(adjust(found)), level, judged_by)
 
     @property
     def table(self) -> pd.DataFrame:
         """One row for each feature.
 
-        kind, sampler; log_score (mean over the rows that are not called impossible) and the share of those that are;
-        score (CRPS, or Brier score of unordered levels), skill against the marginal, sharpness; p-values p_shape,
-        p_levels, p_where, p of the feature and p_adjusted; passes; where (the region that explains most); says (the
-        sentence); seconds of drawing.
+        kind, sampler; log_score (mean over the rows with positive density), impossible (share of rows with density 0);
+        score (CRPS, or Brier score of unordered levels), skill relative to the marginal, sharpness; p-values p_shape,
+        p_levels, p_where, p of the feature and p_adjusted; passes; where (the region with the largest misfit); says
+        (the sentence); seconds of drawing.
         """
         rows = []
         for each in self.features:
@@ -208,13 +209,13 @@ class Criticism:
 
     @property
     def remedies(self) -> dict[Any, str]:
-        """A setting to try, for each conditional that is accused, by feature."""
+        """A setting to try for each rejected conditional, by feature."""
         found = {each.name: remedy(each, self.level) for each in self.features}
         return {name: setting for name, setting in found.items() if setting}
 
     @property
-    def accused(self) -> list[Any]:
-        """The features that do not pass, the worst first."""
+    def rejected(self) -> list[Any]:
+        """The features whose conditional is rejected, the smallest p-value first."""
         wrong = [each for each in self.features if each.p_adjusted <= self.level]
         return [each.name for each in sorted(wrong, key=lambda each: each.p)]
 
@@ -237,7 +238,8 @@ class Criticism:
         Parameters
         ----------
         feature : column name or None
-            One feature: its PITs or levels, for all rows and where it fails most. None draws one panel for each.
+            Draw the PITs or levels of this feature, for all rows and for the region with the largest misfit. With
+            None, draw one panel for each feature.
 
         Returns
         -------
@@ -245,8 +247,8 @@ class Criticism:
 
         Notes
         -----
-        The shaded bands hold all bars of a panel together with a probability of at least 95 per cent if the
-        conditional is right.
+        If the conditional is right, the shaded bands hold simultaneously for all bars of a panel with a probability of
+        at least 95 per cent.
         """
         from mcce.judging.criticism import draw_all, draw_feature
 
@@ -261,7 +263,7 @@ class Criticism:
     def _headline(self) -> str:
         n_rows = self.features[0].n_rows
         judged = f"{len(self)} conditional{'s' if len(self) > 1 else ''} judged by {n_rows:,} {self.judged_by}"
-        return f"{judged}: {len(self.accused)} accused at level {self.level:g}"
+        return f"{judged}: {len(self.rejected)} rejected at level {self.level:g}"
 
     def __repr__(self) -> str:
         lines = [self._headline()]

@@ -1,19 +1,19 @@
-"""How well several samplers predict rows that they have not seen, feature by feature: the contest behind a choice.
+"""Cross-validated comparison of samplers, feature by feature, by their scores on held-out rows.
 
-1. Of more than `max_rows` rows so many are taken at random; they are dealt to folds. Both by the seed alone, so every
-   feature and every candidate has the same rows, and the seed decides the answer, not the number of threads.
-2. A candidate that cannot model a feature is left out, with its reason. So is one that fails in any fold.
-3. In each fold the others are fitted on the rows outside it, on the columns that the chain would give them, and score
-   the rows inside (`mcce.judging.scores`): by their log density, by CRPS or Brier score from draws, or both.
-4. A log score needs a density with respect to the measure of the column (`mcce.samplers.density`), found from
-   the fold's training values alone; a density of something else is none. A thousandth of every density is spread evenly
-   over the column: over its levels, its numbers with point mass and its range. So a value that a candidate calls
-   impossible costs it much, but not everything, and the same for all. Shares of a few donors (pmm) are no
-   probabilities of counted numbers: they have no log score.
-5. In a race a candidate that is more than `BEHIND` standard errors of the paired difference behind the best of its
-   feature after the first fold runs no further; its score is that of the first fold.
+1. At most `max_rows` rows are taken at random and assigned to folds. Both depend on the seed only, so every feature and
+   every candidate has the same rows, and the result does not depend on the number of threads.
+2. A candidate that cannot model a feature is left out, with the reason. So is a candidate that fails in any fold.
+3. In each fold the candidates are fitted to the rows outside it, with the givens that the chain would use, and scored
+   on the rows inside (`mcce.judging.scores`): by their log density, by CRPS or Brier score from draws, or both.
+4. A log score needs a density with respect to the base measure of the column (`mcce.samplers.density`), determined
+   from the training values of the fold; densities with respect to another measure are not used. A thousandth of every
+   density is spread evenly over the column: over its levels, its numbers with point mass and its range. A value to
+   which a candidate gives density 0 therefore has a large but finite cost, the same for all candidates. Shares of a few
+   donors (pmm) are not probabilities of counted numbers, and have no log score.
+5. In a race, a candidate that is more than `BEHIND` standard errors of the paired difference behind the best of its
+   feature after the first fold is stopped; its score is that of the first fold.
 
-Rows with weights are fitted on by these, and means of scores are by weight.
+Samplers are fitted with the weights of the rows, and mean scores are weighted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ BEHIND = 5.0
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sampler that may model a feature; without one, `left_out` says why."""
+    """A sampler that may model a feature; if None, `left_out` has the reason."""
 
     label: str
     sampler: ConditionalSampler | None
@@ -51,7 +51,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Contest:
-    """A feature, by its column in the chain, the columns that it is modelled on, and who may model it."""
+    """A feature, by its column in the chain, the columns that it is modelled on, and its candidates."""
 
     column: int
     given: tuple[int, ...]
@@ -74,9 +74,9 @@ class Record:
 
     Attributes
     ----------
-    left_out : why it did not take part; "" if it did.
-    folds : its scores, fold after fold.
-    is_slow : whether it left the race after the first fold.
+    left_out : why the candidate was left out; "" if it was not.
+    folds : its scores, one fold after the other.
+    is_slow : whether it was stopped after the first fold.
     """
 
     label: str
@@ -87,12 +87,12 @@ class Record:
 
     @property
     def is_running(self) -> bool:
-        """Whether it takes part in the next fold."""
+        """Whether the candidate takes part in the next fold."""
         return not self.left_out and not self.is_slow
 
     @property
     def log_scores(self) -> Floats | None:
-        """Log scores of all rows; None without a density that can be compared."""
+        """Log scores of all rows; None without a comparable density."""
         return _join([fold.log_scores for fold in self.folds])
 
     @property
@@ -108,11 +108,11 @@ def _join(parts: Sequence[Floats | None]) -> Floats | None:
 
 @dataclass(frozen=True)
 class Folds:
-    """The rows of a contest: for each fold a table to learn from and one to predict (steps 1 and 3).
+    """The rows of a contest: for each fold a training table and a held-out table (steps 1 and 3).
 
     Attributes
     ----------
-    seed : of the folds, of what is random in fits, and of the draws.
+    seed : seed of the folds, the fits and the draws.
     rows : positions of the rows that are used.
     parts : training table and held-out table of each fold, columns in chain order.
     """
@@ -123,7 +123,7 @@ class Folds:
 
     @classmethod
     def deal(cls, table: Table, n_folds: int, max_rows: int, seed: int) -> Folds:
-        """Take some rows and deal them to folds (step 1)."""
+        """Sample rows and assign them to folds (step 1)."""
         rows = np.arange(table.n_rows)
         if rows.size > max_rows:
             shuffled = np.random.default_rng(derive_key(seed, "rows")).permutation(rows.size)
@@ -134,12 +134,12 @@ class Folds:
 
     @property
     def weights(self) -> Floats | None:
-        """The weights of the held-out rows, fold after fold as their scores are; None if they have none."""
+        """The weights of the held-out rows, in the order of their scores; None without weights."""
         known = [unseen.weights for _, unseen in self.parts if unseen.weights is not None]
         return np.concatenate(known) if known else None
 
     def run(self, contest: Contest, wanted: Wanted, n_draws: int, *, race: bool) -> list[Record]:
-        """Let the candidates of a feature predict every fold (steps 2 to 5)."""
+        """Score the candidates of a feature in every fold (steps 2 to 5)."""
         records = [Record(c.label, c.sampler, c.left_out) for c in contest.candidates]
         for k, (training, unseen) in enumerate(self.parts):
             given, new = (_select(part, contest.given) for part in (training, unseen))
@@ -169,7 +169,7 @@ def _score_fold(
     wanted: Wanted,
     n_draws: int,
 ) -> Record:
-    """Return the record with the scores of one more fold, or with the reason why there are none."""
+    """Return the record with the scores of one more fold, or with the reason why the candidate failed."""
     assert record.sampler is not None
     try:
         begun = perf_counter()
@@ -183,7 +183,7 @@ def _score_fold(
             drawn = score_conditional(sampler, new, observed, seed=key, n_draws=n_draws)
             scored, measure = drawn.log_score, drawn.base_measure
         _check(scored, observed, sampler)
-    except Exception as error:  # a plug-in may fail in any way: it is left out, and named
+    except Exception as error:  # a plug-in may raise anything: it is left out, with the reason
         why = str(error) if isinstance(error, MCCEError) else f"{type(error).__name__}: {error}"
         return Record(record.label, record.sampler, why)
     if measure == "counting" and target.feature.is_numeric and sampler.has_coarse_probabilities:
@@ -195,7 +195,7 @@ def _score_fold(
 
 
 def _check(scored: Floats | None, observed: Column, sampler: ConditionalSampler) -> None:
-    """Refuse log densities that are no numbers, or too large to be any."""
+    """Raise if log densities are NaN, +inf or of another shape."""
     if scored is None:
         return
     wrong = scored[np.isnan(scored) | (scored == np.inf)] if scored.shape == observed.values.shape else scored[:0]
@@ -203,21 +203,21 @@ def _check(scored: Floats | None, observed: Column, sampler: ConditionalSampler)
         got = f"{wrong[0]} ({wrong.size} such)" if wrong.size else f"an array of shape {scored.shape}"
         raise SamplerError(
             f"{sampler!r} gave {got} as log density of {observed.values.size} values of {observed.feature.name!r}; "
-            "log_density() returns one number a row, -inf for what is impossible."
+            "log_density() returns one number per row, -inf for impossible values."
         )
 
 
 def standing(record: Record, wanted: Wanted) -> Floats | None:
-    """Return the scores of the rows by which a candidate is judged, high is good."""
+    """Return the scores by which candidates are compared; high is good."""
     if wanted == "log":
         return record.log_scores
     return None if record.losses is None else -record.losses
 
 
 def mean_and_error(scores: Floats, weights: Floats | None = None) -> tuple[float, float]:
-    """Return the mean of the scores of rows, and its standard error; rows of one fold share a fit, which it ignores.
+    """Return the mean score of rows and its standard error, which ignores that rows of one fold share a fit.
 
-    With weights, of which there may be more than scores, the mean is by weight. Rows are independent, not their copies:
+    With weights, of which there may be more than scores, the mean is weighted. Rows are independent, not their copies:
     its variance is sum w^2 (s - mean)^2 / (sum w)^2, times n / (n - 1).
     """
     if weights is not None:
@@ -230,7 +230,7 @@ def mean_and_error(scores: Floats, weights: Floats | None = None) -> tuple[float
 
 
 def _slow_ones_leave(records: list[Record], wanted: Wanted, weights: Floats | None) -> list[Record]:
-    """Mark those that are far behind the best (step 5)."""
+    """Mark the candidates that are far behind the best (step 5)."""
     scores = {i: standing(r, wanted) for i, r in enumerate(records) if r.is_running}
     running = {i: rows for i, rows in scores.items() if rows is not None}
     if not running:

@@ -1,26 +1,25 @@
-"""The criticism of one conditional: its scores on new rows, tests of them, and where it fails.
+"""The criticism of one conditional: its scores on new rows, tests, and regions of misfit.
 
-1. Mean scores; skill is 1 - score / score of the marginal. The marginal's is that of predicting each row by the values
-   of all others: half of the mean distance of two values (CRPS), the share of pairs that differ (Brier score).
-2. Sharpness is the mean distance of two draws, over that of two values: 1 for the marginal, 0 for a point.
-3. Tests: of the PITs' shape and of levels and point masses (`mcce.judging.calibration`),
-   and whether it fails somewhere in the givens more than elsewhere (`mcce.judging.regions`). A feature's p-value is
-   that of the smallest of its k p-values, 1 - (1 - smallest)^k.
-4. Over the features, p-values are adjusted by Holm's method: if all conditionals are right, the probability to accuse
-   any is at most the level.
+1. Mean scores. Skill is 1 - score / score of the marginal, which predicts each row by the values of all others: half of
+   the mean distance of two values (CRPS), the share of pairs that differ (Brier score).
+2. Sharpness is the mean distance of two draws divided by that of two values: 1 for the marginal, 0 for a point.
+3. Tests of the shape of the PITs, of levels and point masses (`mcce.judging.calibration`), and of regions of the givens
+   (`mcce.judging.regions`). The p-value of a feature is that of the smallest of its k p-values, 1 - (1 - smallest)^k.
+4. Over the features, p-values are adjusted by Holm's method: if all conditionals are right, the probability of
+   rejecting any is at most the level.
 
 The finding in one sentence:
 
-5. A conditional that no test accuses at the level, adjusted for the number of features, passes.
-6. Otherwise each test with a p-value of at most the level says its word: the shape by the largest of its parts, levels
-   by the one that is most unlike, the region by what differs there from elsewhere.
-7. One that predicts worse than the marginal is reported, accused or not.
-8. For one that is accused there is a sampler to try, by the training values: twopart for a point mass at the smallest
-   value, beta for shares, gamma for positive numbers, else quantile; a regression for levels.
-9. Where it fails in a region, the sampler has a formula with a term for it: the interaction of two columns, or a spline
-   of one. Too wide or too narrow in a region is a matter of the distribution, and needs no term.
-10. Where one name is not enough, `mcce.Auto` is to choose among several: for counts; for levels without a region; and
-    if the sampler of step 8 is accused itself. A formula that it has is kept, and gets further terms.
+5. A conditional that no test rejects at the level, adjusted for the number of features, passes.
+6. Otherwise each test with a p-value of at most the level is described: the shape by its largest component, levels by
+   the one with the largest difference, the region by the difference from other rows.
+7. A conditional that predicts worse than the marginal is reported, rejected or not.
+8. For a rejected conditional a sampler is suggested, chosen by the training values: twopart for a point mass at the
+   smallest value, beta for shares, gamma for positive numbers, else quantile; a regression for levels.
+9. If the misfit is in a region, the suggested formula has a term for it: the interaction of two columns, or a spline of
+   one. A spread that is too wide or too narrow in a region concerns the distribution, and needs no term.
+10. `mcce.Auto` with several samplers is suggested for counts, for levels without a region, and if the rejected sampler
+    is that of step 8. An existing formula is kept, and gets further terms.
 """
 
 from __future__ import annotations
@@ -46,19 +45,19 @@ WORSE = -0.01
 MOST_COUNTS = 100  # larger whole numbers are amounts
 REGRESSIONS, WITHOUT_FORMULA = ("logreg", "polyreg", "polr"), ("ctree", "mixture")
 _FORMULA = re.compile(r"formula='([^']*)'")
-UNSEEN, NOTABLE = 2.0, 3.0  # standard errors: nothing wrong inside; something wrong outside, to be told too
+UNSEEN, NOTABLE = 2.0, 3.0  # standard errors: no misfit inside; a misfit outside that is mentioned too
 
 
 def sentence(found: FeatureCriticism, level: float) -> str:
-    """Return the sentence."""
-    words = _accusation(found, level) if found.p_adjusted <= level else _acquittal(found)
+    """Return the finding in one sentence (steps 5 to 7)."""
+    words = _rejection_text(found, level) if found.p_adjusted <= level else _pass_text(found)
     if found.skill < WORSE:
         words += "; predicts worse than the marginal"
     return f"{found.name}: {words}"
 
 
 def remedy(found: FeatureCriticism, level: float) -> str:
-    """Return a sampler to try for a conditional that is accused (steps 8 to 10), as a setting; "" if it passes."""
+    """Return a sampler to try for a rejected conditional (steps 8 to 10), as a setting; "" if it passes."""
     if not found.p_adjusted <= level:
         return ""
     suited, term = _suited(found), _term(found, level)
@@ -82,13 +81,13 @@ def _is_count(feature: Feature) -> bool:
 
 
 def _is_tried(name: str, found: FeatureCriticism) -> bool:
-    """Return whether the accused sampler is the one with a name; `parametric` has the regressions of levels."""
+    """Return whether `name` is the rejected sampler; `parametric` includes the regressions of levels."""
     is_regression = name in REGRESSIONS and found.sampler.startswith("ParametricSampler")
     return found.sampler.startswith(f"{SAMPLERS.find(name).__name__}(") or is_regression
 
 
 def _suited(found: FeatureCriticism) -> list[str]:
-    """Return samplers that suit the values of a feature, the first to try first (step 8)."""
+    """Return samplers that suit the values of a feature, the best guess first (step 8)."""
     feature = found.feature
     if not feature.is_numeric:
         regression = "polr" if feature.kind == "ordered" else "logreg" if feature.n_levels == 2 else "polyreg"
@@ -104,7 +103,7 @@ def _suited(found: FeatureCriticism) -> list[str]:
 
 
 def _term(found: FeatureCriticism, level: float) -> str:
-    """Return what a formula needs for the region that explains most (step 9); "" if that is not a matter of terms."""
+    """Return the term for the region with the largest misfit (step 9); "" if no term would help."""
     if found.failure is None or not found.p_where <= level:
         return ""
     if found.pit is not None and found.failure.residual != LOCATION:
@@ -119,14 +118,14 @@ def _term(found: FeatureCriticism, level: float) -> str:
     return f"bs({names[0]}, 4)" if is_cut and conditions[0].feature.is_numeric else ""
 
 
-def _acquittal(found: FeatureCriticism) -> str:
+def _pass_text(found: FeatureCriticism) -> str:
     if np.isnan(found.p):
-        return "nothing to test, it is always the same"
+        return "nothing to test, it is constant"
     return f"passes ({p_text(found.p)})"
 
 
-def _accusation(found: FeatureCriticism, level: float) -> str:
-    """Return what the tests say that found something (step 2)."""
+def _rejection_text(found: FeatureCriticism, level: float) -> str:
+    """Return the findings of the significant tests in words (step 6)."""
     complaints = []
     shape = _shape(found) if found.p_shape <= level else ""
     levels = _levels(found) if found.p_levels <= level else ""
@@ -150,7 +149,7 @@ def _shape(found: FeatureCriticism) -> str:
 
 
 def _word(component: int, value: float) -> str:
-    """Return what the location or the spread of PITs says."""
+    """Return the location or the spread of PITs in words."""
     if component == LOCATION:
         return "too low" if value > 0.0 else "too high"
     return "too narrow" if value > 0.0 else "too wide"
@@ -160,7 +159,7 @@ def _levels(found: FeatureCriticism) -> str:
     assert found.calibration is not None
     tested = found.calibration
     is_named = [0 <= column < found.levels.size for column in tested.columns]
-    most = int((np.abs(tested.z) - np.where(is_named, 0.0, 0.5)).argmax())  # of two cells, the one with a name
+    most = int((np.abs(tested.z) - np.where(is_named, 0.0, 0.5)).argmax())  # a named level is preferred
     if abs(tested.evenness) > abs(tested.z[most]):
         what = "point masses" if found.feature.is_numeric else "probabilities"
         return f"{what} too even" if tested.evenness > 0.0 else f"{what} too extreme"
@@ -184,7 +183,7 @@ def cell_text(found: FeatureCriticism, cell: int) -> str:
 
 
 def _where(found: FeatureCriticism) -> str:
-    """Return what is wrong in the region that explains most, or outside of it if it is wrong there alone."""
+    """Return the misfit in the region in words, or the misfit outside if there is none inside."""
     assert found.failure is not None
     failure = found.failure
     if found.pit is None:
@@ -198,7 +197,7 @@ def _where(found: FeatureCriticism) -> str:
 
 
 def p_text(p: float) -> str:
-    """Return a p-value with two digits, or that it is very small."""
+    """Return a p-value with two digits, or "p < 0.001"."""
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
@@ -211,18 +210,18 @@ class FeatureCriticism:
 
     Attributes
     ----------
-    feature, sampler : what is drawn, and the sampler as it is written.
-    n_rows : new rows that it was judged by.
-    log_score : mean log score of the rows that the sampler does not call impossible; NaN without a density.
+    feature, sampler : the feature, and the text of its sampler.
+    n_rows : number of new rows.
+    log_score : mean log score of the rows with positive density; NaN without a density.
     impossible : share of the rows that have density 0; NaN without a density.
     score : mean CRPS, or Brier score of unordered levels.
     skill : 1 - score / score of the marginal.
-    sharpness : mean distance of two draws, over that of two values.
+    sharpness : mean distance of two draws, divided by that of two values.
     pit, shape : the PITs, and c_1 to c_4 of the smooth test; None for unordered levels.
-    calibration : levels or point masses seen beside those drawn; None for numbers without.
-    failure : the region of the givens that explains most, whether significant or not; None without one.
-    p_shape, p_levels, p_where : p-values of the three tests; NaN where there is nothing to test.
-    p, p_adjusted : of the feature, and adjusted for the number of features.
+    calibration : observed levels or point masses compared with drawn ones; None for numbers without point mass.
+    failure : the region of the givens with the largest misfit, whether significant or not; None without regions.
+    p_shape, p_levels, p_where : p-values of the three tests; NaN for a test that does not apply.
+    p, p_adjusted : p-value of the feature, and the one adjusted for the number of features.
     seconds : time that drawing took.
     levels : the encoded values that `calibration` counts, NaN for missing.
 
@@ -263,7 +262,7 @@ class FeatureCriticism:
 
 
 def criticise_feature(scores: Scores, given: Table, values: Floats, sampler: str, seed: int) -> FeatureCriticism:
-    """Criticise a conditional by its scores on new rows, the givens of these rows and their values (steps 1 to 3)."""
+    """Criticise a conditional by its scores on new rows, and the givens and values of these rows (steps 1 to 3)."""
     rng = np.random.default_rng(derive_key(seed, "where", scores.feature.name))
     calibration: Calibration | None = calibrate(scores.levels)
     if calibration is not None and np.isnan(calibration.p):
@@ -301,7 +300,7 @@ def criticise_feature(scores: Scores, given: Table, values: Floats, sampler: str
 
 
 def adjust(found: Sequence[FeatureCriticism]) -> list[FeatureCriticism]:
-    """Return the criticisms with p-values adjusted by Holm's method (step 4); what was not tested counts for none."""
+    """Return the criticisms with p-values adjusted by Holm's method (step 4); untested features are not counted."""
     adjusted = holm(np.array([each.p for each in found]))
     return [replace(each, p_adjusted=float(value)) for each, value in zip(found, adjusted)]
 

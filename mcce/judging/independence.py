@@ -19,8 +19,8 @@ The hypothesis is that x is independent of y given the columns z. A missing valu
    test keeps its level asymptotically also where the spread of the residuals depends on z (DiCiccio and Romano 2017,
    "Robust permutation tests for correlation and regression coefficients", JASA 112). Permutations stop after 20 that
    are as large, with p = 20 / number (Besag and Clifford 1991).
-5. p-values are adjusted for the number of statements by Holm's method: if the graph is right, the probability to reject
-   any statement is about the level.
+5. p-values are adjusted for the number of statements by Holm's method: if the graph is right, the probability of
+   rejecting any statement is about the level.
 
 More than 4,000 rows are thinned to 4,000. The level of a single test is kept as far as step 2 fits the regressions: it
 is exceeded where three or more columns of z act on x and y together only, in ways other than their product. A
@@ -50,11 +50,11 @@ JOINT_KNOTS = np.array([-0.7, 0.7])
 N_KNOTS, N_LEVELS, LEAST_ROWS = 15, 8, 10
 MOST_ROWS, MOST_COLUMNS = 4000, 300
 N_EXCEEDING, LEAST_PERMUTATIONS = 20, 999
-PENALTIES = np.geomspace(1e-3, 10.0, 9)  # of joint columns, times the number of rows
-ASSUMPTION = "A graph is an assumption: data can contradict it; they do not confirm it, nor the direction of its edges."
-DETERMINED = 1e-8  # a residual of this share of the score is rounding
-SINGULAR = 1e-8  # a singular value of this share of the largest is 0
-LEAST_LEFT = 0.05  # of a row's response that its own prediction does not use
+PENALTIES = np.geomspace(1e-3, 10.0, 9)  # ridge penalties of joint columns, to be multiplied by the number of rows
+ASSUMPTION = "A graph is an assumption: data can contradict it, but cannot confirm it or the direction of its edges."
+DETERMINED = 1e-8  # residuals below this share of the score are rounding errors
+SINGULAR = 1e-8  # singular values below this share of the largest count as 0
+LEAST_LEFT = 0.05  # lower bound of 1 - leverage
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ class TestedIndependence:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphCheck:
-    """The findings of `ChainModel.check_graph`, the worst first.
+    """The findings of `ChainModel.check_graph`, the smallest p-value first.
 
-    ``print(check)`` shows them in words, `table` has the figures.
+    ``print(check)`` shows sentences, `table` has the figures.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class GraphCheck:
     level : float
         Level of all tests together: if the graph is right, the probability that any statement is rejected.
     n_rows : int
-        Rows that were tested.
+        Number of rows used.
 
     Examples
     --------
@@ -107,14 +107,14 @@ class GraphCheck:
 
     @property
     def rejected(self) -> list[tuple[Any, Any]]:
-        """The pairs of features that are not independent as the graph says, the worst first."""
+        """The pairs of features whose implied independence is rejected, the smallest p-value first."""
         return [(each.feature, each.other) for each in self.findings if each.p_adjusted <= self.level]
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row for each statement, the worst first.
+        """One row for each statement, the smallest p-value first.
 
-        feature, other, given; strength (absolute correlation of the residuals that agree most); p, p_adjusted (Holm);
+        feature, other, given; strength (largest absolute correlation of two residuals); p, p_adjusted (Holm);
         rejected; says (the sentence).
         """
         rows = [
@@ -142,7 +142,7 @@ class GraphCheck:
         given = f" given {listing(each.given)}" if each.given else ""
         pair = f"{each.feature!r} and {each.other!r}"
         if np.isnan(each.p):
-            return f"{pair}{given}: not tested, one of them does not vary"
+            return f"{pair}{given}: not tested, one of them is constant"
         figures = f"correlation {each.strength:.2f}, adjusted {p_text(each.p_adjusted)}"
         if each.p_adjusted <= self.level:
             return f"{pair} are dependent{given} ({figures}): the graph lacks an edge or an unmeasured cause"
@@ -151,7 +151,7 @@ class GraphCheck:
     def _headline(self) -> str:
         n = len(self.findings)
         if not n:
-            return "the graph joins all pairs of its features, so it implies no independence that could be tested"
+            return "the graph connects all pairs of its features, so it implies no independence that could be tested"
         statements = "1 implied independence" if n == 1 else f"{n} implied independences"
         return f"{statements} tested by {self.n_rows:,} rows: {len(self.rejected)} rejected at level {self.level:g}"
 
@@ -172,7 +172,7 @@ class GraphCheck:
 def check_independences(
     table: Table, statements: Sequence[tuple[int, int, tuple[int, ...]]], *, level: float, seed: int
 ) -> list[TestedIndependence]:
-    """Test statements about the columns of a table, each as (x, y, z); return the worst first."""
+    """Test statements (x, y, z) about the columns of a table; return them with the smallest p-value first."""
     rows = np.arange(table.n_rows)
     if rows.size > MOST_ROWS:
         rows = np.sort(np.random.default_rng(derive_key(seed, "rows")).permutation(rows)[:MOST_ROWS])
@@ -205,7 +205,7 @@ class _ScoreResiduals:
     left_out: Floats
 
     def uncorrelated(self) -> _ScoreResiduals:
-        """Return them after a linear map by which the residuals in the sample are uncorrelated."""
+        """Return the residuals after a linear map that makes those in the sample uncorrelated."""
         _, s, rotation = np.linalg.svd(self.inside, full_matrices=False)
         kept = s > SINGULAR * s[0]
         linear = rotation[kept].T / s[kept]
@@ -215,9 +215,9 @@ class _ScoreResiduals:
 def _permutation_test(
     x: _ScoreResiduals, y: _ScoreResiduals, kinds: frozenset[str], n_permutations: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the correlation of the two residuals that agree most, and the p-value (steps 3 and 4).
+    """Return the largest absolute correlation of two residuals, and the p-value (steps 3 and 4).
 
-    `kinds` are those of the two columns.
+    `kinds` are the kinds of the two columns.
     """
     if not x.inside.size or not y.inside.size:
         return float("nan"), float("nan")
@@ -266,17 +266,17 @@ def _normal_scores(column: Floats) -> Floats:
 
 
 def _indicators(column: Floats, n_levels: int) -> Floats:
-    """Return an indicator for each frequent value, missing ones included; the others have none of their own."""
+    """Return an indicator for each frequent value, missing values included."""
     values, times = np.unique(np.where(np.isnan(column), -1.0, column), return_counts=True)
     order = np.argsort(-times, kind="stable")
     frequent = values[order][times[order] >= LEAST_ROWS][:n_levels]
-    if frequent.size == values.size:  # the last one is what the others leave
+    if frequent.size == values.size:  # the last indicator is determined by the others
         frequent = frequent[:-1]
     return np.asarray(np.where(np.isnan(column), -1.0, column)[:, None] == frequent, dtype=np.float64)
 
 
 def _missing(column: Floats) -> Floats:
-    """Return an indicator of missing values, if there are some of both."""
+    """Return an indicator of missing values, if only some values are missing."""
     missing = np.isnan(column)
     enough = LEAST_ROWS <= missing.sum() <= column.size - LEAST_ROWS
     return np.asarray(missing[:, None], dtype=np.float64) if enough else np.empty((column.size, 0))
@@ -293,7 +293,7 @@ def _scores(table: Table, j: int) -> Floats:
 
 
 def _design(table: Table, given: Sequence[int]) -> tuple[Floats, Floats]:
-    """Return the columns that scores are regressed on (step 2): those of each given, and their products."""
+    """Return the regressors of scores (step 2): those of each given, and their products."""
     n = table.n_rows
     n_knots = int(np.clip(n / (10 * max(len(given), 1)) - 1, 1, N_KNOTS))
     main, reduced = [], []
@@ -325,7 +325,7 @@ def _design(table: Table, given: Sequence[int]) -> tuple[Floats, Floats]:
 class _Regression:
     """Regressions of many responses on the same columns, with leave-one-out residuals in closed form.
 
-    The main columns are fitted by least squares, the joint ones by ridge regression on what is left of them.
+    The main columns are fitted by least squares; the joint columns, made orthogonal to them, by ridge regression.
     """
 
     def __init__(self, main: Floats, joint: Floats) -> None:
@@ -338,7 +338,7 @@ class _Regression:
         self.s2, self.penalties = s**2, PENALTIES * n
 
     def residuals(self, responses: Floats) -> _ScoreResiduals:
-        """Return the residuals of each response, with the penalty that predicts rows best that are left out."""
+        """Return the residuals of each response, with the penalty of the best leave-one-out predictions."""
         inside = responses - self.q @ (self.q.T @ responses)
         leverage = (self.q**2).sum(axis=1)
         left_out = inside / np.maximum(1.0 - leverage, LEAST_LEFT)[:, None]

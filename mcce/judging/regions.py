@@ -1,31 +1,31 @@
-"""Where in the givens a conditional fails: the region whose residuals differ most from those of the others.
+"""Regions of misfit: the part of the givens in which the residuals of a conditional differ most from the others.
 
-1. Of numbers and ordered levels the residuals are phi_1 and phi_2 of the PITs (`mcce.judging.calibration`), location
-   and spread; of unordered levels, seen or not minus probability for each of up to 5 cells, with its variance.
+1. For numbers and ordered levels, the residuals are phi_1 and phi_2 of the PITs (`mcce.judging.calibration`), location
+   and spread; for unordered levels, indicator minus probability for each of up to 5 cells, with its variance.
 2. For a region R and residuals r_i with variances v_i, z = (sum_R r_i - s sum r_i) / sqrt(s (1 - s) sum v_i), where s
-   is the share of R in the sum of all variances. The region with the largest |z| over all regions
-   (steps 6 to 8) and residuals is the one that explains most.
-3. It is the largest of very many, so its p-value is that of the largest. If the conditional is right, PITs are
-   independent of the givens: the same search is done with the PITs permuted. Levels are drawn anew from their exact
-   probabilities. Both are exact for any number of rows. A right conditional is accused as often as the level says.
-4. The search is repeated up to 499 times, and no longer than until 20 of them are as large as the one found: with the
-   20th after l searches, p = 20 / l (Besag and Clifford 1991). If none is, p is at most 1 / 500; how much less is read
-   from the normal tail, m 2 (1 - Phi(|z|)), with the m that gives the largest z its median over the searches. More than
-   4000 rows are thinned to 4000.
-5. Two conditions are told only if they explain a quarter more than the best single one; of one condition, the side on
-   which more is wrong.
+   is the share of R in the sum of all variances. The region with the largest misfit has the largest |z| over all
+   regions (steps 6 to 8) and residuals.
+3. The p-value is that of the largest |z|. If the conditional is right, PITs are independent of the givens: the search
+   is repeated with permuted PITs. Levels are redrawn from their exact probabilities. Both are exact for any number of
+   rows: a right conditional is rejected at the nominal level.
+4. The search is repeated up to 499 times, and stops when 20 results are as large as the observed one: if the 20th is
+   that of search l, p = 20 / l (Besag and Clifford 1991). If no result is as large, p is at most 1 / 500, and is
+   extrapolated by the normal tail, m 2 (1 - Phi(|z|)), where m is such that the median of the largest z agrees with
+   that of the searches. More than 4000 rows are thinned to 4000.
+5. Two conditions are reported only if they explain a quarter more than the best single one. Of one condition, the side
+   with the larger misfit is reported.
 
-A p-value from permutations is independent of what the PITs are on the whole, so that of the smooth test and this one
-are independent.
+A p-value from permutations is independent of the marginal distribution of the PITs, so it is independent of that of
+the smooth test.
 
-Regions are parts of the givens, by one condition or two:
+Regions are parts of the givens, defined by one or two conditions:
 
-6. Conditions on a number or an ordered level: at most one of up to 15 quantiles. On a level: to be it, for up to 10
-   frequent ones. On missing values: to be missing.
+6. A number or an ordered level is at most one of up to 15 quantiles; a level is one of up to 10 frequent ones; a value
+   is missing.
 7. Regions with two conditions are the four quarters of each pair of conditions on different columns, so that an
    interaction without main effects is found; the pairs are of 24 conditions at most, those that halve the rows best,
    column by column in turn.
-8. A region has at least a fortieth of the rows, and 15, and leaves as many outside.
+8. A region has at least a fortieth of the rows and at least 15 rows, and so has its complement.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Condition:
     value: float = float("nan")
 
     def holds(self, given: Table) -> Bools:
-        """Return the rows that it holds for; a missing value is neither at most nor above anything."""
+        """Return the rows that satisfy the condition; a missing value is neither at most nor above anything."""
         column = given.matrix[:, self.column]
         if self.sign == "at most":
             return column <= self.value
@@ -97,7 +97,7 @@ class Regions:
 
 
 def find_regions(given: Table) -> Regions:
-    """Return the regions that the rows are looked at in (steps 6 to 8)."""
+    """Return the regions of some rows (steps 6 to 8)."""
     n = given.n_rows
     least = max(LEAST_ROWS, n * LEAST_SHARE)
     kept: list[tuple[Condition, ...]] = []
@@ -129,7 +129,7 @@ def _conditions(given: Table, j: int) -> list[Condition]:
     if feature.kind == "categorical":
         levels, times = np.unique(known, return_counts=True)
         frequent = levels[np.argsort(-times, kind="stable")][:N_LEVELS]
-        if levels.size == 2 and known.size == column.size:  # the other one is its opposite
+        if levels.size == 2 and known.size == column.size:  # the second level is the opposite of the first
             frequent = frequent[:1]
         found += [Condition(j, feature, "is", float(level)) for level in frequent]
     elif known.size:
@@ -142,7 +142,7 @@ def _conditions(given: Table, j: int) -> list[Condition]:
 
 
 def _paired(by_column: list[list[Condition]], given: Table) -> list[Condition]:
-    """Return the conditions that are paired, the best halves of all columns first, then the second best (step 7)."""
+    """Return the conditions to pair, the best half of each column first, then the second best (step 7)."""
 
     def imbalance(condition: Condition) -> float:
         return abs(float(condition.holds(given).mean()) - 0.5)
@@ -155,7 +155,7 @@ def _paired(by_column: list[list[Condition]], given: Table) -> list[Condition]:
 
 
 def _apart(halves: list[Condition]) -> list[Condition]:
-    """Return the best half, and those well away from it: quarters of a number, three levels."""
+    """Return the condition that halves the rows best, and distant ones: quarters of a number, three levels."""
     if not halves or halves[0].sign != "at most":
         return halves[:3]
     return halves[:1] + [half for half in halves[1:] if half.sign != "at most"] + halves[7:9]
@@ -170,22 +170,22 @@ def _text(feature: Feature, value: float) -> str:
 MOST_ROWS, MOST_CELLS = 4000, 5
 SEARCHES, ENOUGH, BATCH = 499, 20, 37
 SIMPLER = 0.8
-LEAST_VARIANCE = 2.0  # of a region's sum; with less, one row makes it large
+LEAST_VARIANCE = 2.0  # of the sum of a region; with less, a single row can make it large
 
 Residuals = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Failure:
-    """The region that explains most.
+    """The region with the largest misfit.
 
     Attributes
     ----------
-    conditions : one or two; what makes a row lie inside.
-    residual : which residual differs: 0 for location, 1 for spread of PITs; the cell, of levels.
-    p : of the largest |z| of all regions.
+    conditions : the one or two conditions that define the region.
+    residual : the residual that differs: 0 for location, 1 for spread of PITs; for levels, the cell.
+    p : p-value of the largest |z| of all regions.
     inside : which of all rows lie inside.
-    inside_z, outside_z : the sum of the residuals inside and outside, in standard errors: 0 where nothing is wrong.
+    inside_z, outside_z : the sums of the residuals inside and outside, in standard errors; about 0 without misfit.
     """
 
     conditions: tuple[Condition, ...]
@@ -200,7 +200,7 @@ class Failure:
 
 
 def where_pit_fails(given: Table, pit: Floats, rng: np.random.Generator) -> Failure | None:
-    """Return where PITs differ most; None without a region to look at."""
+    """Return the region in which PITs differ most; None without regions."""
     rows = _thinned(pit.size)
     found = components(pit[rows])[:, [LOCATION, SPREAD]]
     spread = found.std(axis=0)
@@ -216,10 +216,10 @@ def where_pit_fails(given: Table, pit: Floats, rng: np.random.Generator) -> Fail
 
 
 def where_levels_fail(given: Table, found: Calibration, rng: np.random.Generator) -> Failure | None:
-    """Return where levels are seen most unlike they are drawn; None without a region to look at."""
+    """Return the region in which observed and drawn levels differ most; None without regions."""
     rows = _thinned(found.observed.size)
     n_cells = found.cells.shape[1]
-    # two cells are each other's rest; the most frequent of many
+    # of two cells one is enough; of many, the most frequent
     chosen = np.argsort(-found.seen, kind="stable")[: 1 if n_cells == 2 else MOST_CELLS]
     everywhere, variances_everywhere = found.residuals
     residuals, variances = (part[rows][:, chosen].astype(np.float32) for part in (everywhere, variances_everywhere))
@@ -245,7 +245,7 @@ class _Best(NamedTuple):
 
 
 def _described(best: _Best, residual: int, given: Table, residuals: Floats, variances: Floats) -> Failure:
-    """Return the region, or the rest if the rest is a region and more is wrong there."""
+    """Return the region, or its complement if that is a region with a larger misfit."""
 
     def strength(rows: Bools) -> float:
         return float(residuals[rows, residual].sum() / np.sqrt(max(variances[rows, residual].sum(), 1e-9)))
@@ -261,7 +261,7 @@ def _described(best: _Best, residual: int, given: Table, residuals: Floats, vari
 def _search(
     given: Table, rows: Ints, residuals: Residuals, variances: Residuals, again: Callable[[int], Residuals]
 ) -> _Best | None:
-    """Find the region (step 2) and compare it with those of residuals that know nothing of the givens (steps 3, 4)."""
+    """Find the region (step 2) and compare it with residuals that are independent of the givens (steps 3, 4)."""
     regions = find_regions(given.take(rows))
     scale = _RegionScale.of(regions.boxes, variances)
     if not scale.usable.any():
@@ -288,7 +288,7 @@ class _RegionScale:
 
     @classmethod
     def of(cls, boxes: Boxes, variances: Residuals) -> _RegionScale:
-        """Take the sums of the variances."""
+        """Return the scale for residuals with these variances."""
         total = np.maximum(variances.sum(axis=0), np.float32(1e-9))
         share = boxes @ variances / total
         varies = share * (1.0 - share) * total
@@ -304,7 +304,7 @@ class _RegionScale:
 
 
 def _p_value(found: float, largest: Callable[[int], Residuals]) -> float:
-    """Return the share of searches that find as much, stopped at 20 of them (step 4)."""
+    """Return the share of searches with a result as large, stopped at 20 of them (step 4)."""
     searched = np.empty(0, dtype=np.float32)
     while searched.size < SEARCHES:
         searched = np.append(searched, largest(min(BATCH, SEARCHES - searched.size)))
@@ -319,5 +319,5 @@ def _p_value(found: float, largest: Callable[[int], Residuals]) -> float:
 
 
 def _thinned(n: int) -> Ints:
-    """Return the rows that are looked at."""
+    """Return the rows that are searched."""
     return np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.int64))

@@ -1,14 +1,13 @@
-"""The scores of one fitted conditional on rows that it has not seen.
+"""The scores of one fitted conditional on held-out rows.
 
-1. Every row has streams of random numbers of its own, by the seed, the row's givens and its value; rows that are equal
-   in all are numbered. So the scores do not depend on the order of the rows (equal rows may exchange theirs), and two
-   samplers are compared on the same random numbers.
-2. Values are drawn for blocks of rows and put on the column's grid, as the chain does it: what is scored are the values
-   that a user sees.
-3. The draws are scored against the row's own value (steps 5 to 8) and counted by level (steps 9 and 10); they are not
+1. The random numbers of a row depend on the seed, its givens and its value; equal rows are numbered. Scores therefore
+   do not depend on the order of the rows (except that equal rows may exchange theirs), and samplers are compared with
+   common random numbers.
+2. Values are drawn for blocks of rows and rounded to the grid of the column, as in the chain.
+3. The draws are scored against the observed value (steps 5 to 8) and counted by level (steps 9 and 10); they are not
    kept. Memory is bounded by the size of a block.
-4. The log score is the sampler's log density of the value. A sampler that does not say what its density is with respect
-   to has no log score; the others are drawn from, and take part.
+4. The log score is the sampler's log density of the value. A sampler whose density has no declared base measure has no
+   log score; its other scores are computed.
 
 Lower is better for CRPS and Brier score, higher for the log score.
 
@@ -16,20 +15,20 @@ Scores of a row with the value y and M draws x_1, ..., x_M:
 
 5. CRPS, for numbers and codes of ordered levels, in the fair form that is unbiased for any M (Ferro 2014):
    mean_i d(x_i, y) - 1/2 mean_(i < j) d(x_i, x_j), with d(a, b) = |a - b|. A missing value is as far from every number
-   as the ends of the column are from each other; the score is proper, because a quarter of it would do.
-6. Spread: mean_(i < j) d(x_i, x_j), how far two draws are apart; of levels, the share of pairs of draws that differ.
+   as the ends of the column are from each other; the score is proper, as a quarter of that distance would suffice.
+6. Spread: mean_(i < j) d(x_i, x_j), the mean distance of two draws; for levels, the share of pairs that differ.
 7. Randomised PIT: (number below y + U (1 + number equal to y)) / (M + 1), U uniform; missing is below every number. If
-   the conditional is right then y and the draws are exchangeable, and the PIT is uniform exactly, for any M, with point
+   the conditional is right, y and the draws are exchangeable, and the PIT is exactly uniform for any M, also with point
    masses, and independent of the givens.
-8. Brier score, of levels, missing one of them, again in the fair form:
+8. Brier score, for levels (missing is a level), again in the fair form:
    sum_k (p_k - 1{y = k})^2 - sum_k p_k (1 - p_k) / (M - 1), with p_k the share of the draws that are k.
 
-Counts of how often each level of a column was drawn, and which was seen; of a column of numbers, those with point mass:
+Counts of drawn levels, and the observed level; for numbers, values with point mass:
 
-9. Levels are those of the feature, and missing, the last.
-10. Of numbers, what has point mass is a level: missing, and each number that a twentieth of the draws have, or a tenth
-    of the values seen; all other numbers are one more level together. The draws that this is read from are not counted
-    afterwards, so that to be chosen does not make a number more frequent than it is.
+9. Levels are those of the feature; the last one is "missing".
+10. For numbers, values with point mass are levels: missing, and each number that a twentieth of the draws have, or a
+    tenth of the observed values. All other numbers are one further level. The draws by which levels are chosen are not
+    counted, so that the choice does not bias the counts.
 """
 
 from __future__ import annotations
@@ -54,19 +53,19 @@ from mcce.table import Column, Feature, Table
 
 
 def score_numbers(draws: Floats, values: Floats, far: float, uniform: Floats) -> tuple[Floats, Floats, Floats]:
-    """Return CRPS, spread and PIT of each row (steps 1 to 3); missing values are `far` from numbers."""
+    """Return CRPS, spread and PIT of each row (steps 5 to 7); missing values are `far` from numbers."""
     n_draws = draws.shape[1]
     no_value: Bools = np.isnan(values)
     at = np.where(no_value, 0.0, values)[:, None]
     missing = np.isnan(draws).sum(axis=1)
     known = n_draws - missing
-    away = np.sort(draws - at, axis=1)  # missing ones come last
+    away = np.sort(draws - at, axis=1)  # missing values come last
     below = np.where(no_value, 0, missing + (away < 0.0).sum(axis=1))
     equal = np.where(no_value, missing, (away == 0.0).sum(axis=1))
     pit = (below + uniform * (equal + 1)) / (n_draws + 1)
     away = np.where(np.isnan(away), 0.0, away)
     place = 2.0 * np.arange(1, n_draws + 1) - 1.0
-    lowest = away[:, :1]  # sums of differences: of large numbers little would be left
+    lowest = away[:, :1]  # sums of differences avoid cancellation
     beyond = np.where(place < 2.0 * known[:, None], away - lowest, 0.0)
     apart = (beyond * (place - known[:, None])).sum(axis=1) + missing * known * far
     spread = apart / (0.5 * n_draws * (n_draws - 1))
@@ -75,12 +74,12 @@ def score_numbers(draws: Floats, values: Floats, far: float, uniform: Floats) ->
 
 
 def mean_distance(values: Floats, far: float) -> float:
-    """Return how far two values are apart on average: of one row's draws, its spread."""
+    """Return the mean distance of two values; for the draws of one row, its spread."""
     return float(score_numbers(values[None, :], np.zeros(1), far, np.zeros(1))[1][0])
 
 
 def score_levels(counts: Ints, observed: Ints) -> tuple[Floats, Floats]:
-    """Return Brier score and spread of each row (steps 4 and 2) from how often each level was drawn."""
+    """Return Brier score and spread of each row (steps 8 and 6) from the counts of drawn levels."""
     n_draws = counts.sum(axis=1)
     shares = counts / n_draws[:, None]
     differ = (shares * (1.0 - shares)).sum(axis=1) / (n_draws - 1)
@@ -93,14 +92,14 @@ SEEN = 0.1
 
 @dataclass(frozen=True)
 class LevelCounts:
-    """How often each level was drawn for each row.
+    """Counts of drawn levels by row.
 
     Attributes
     ----------
-    levels : the encoded values that are counted, NaN for missing, the last.
-    with_rest : whether one more column counts all other values; so of numbers.
-    counts : (rows, levels), the same number of draws in each row.
-    observed : the column of the level that each row has.
+    levels : the encoded values that are counted; the last is NaN, for missing.
+    with_rest : whether a further column counts all other values, as for numbers.
+    counts : (rows, levels), with the same number of draws in each row.
+    observed : the column of the observed level of each row.
     """
 
     levels: Floats
@@ -110,14 +109,14 @@ class LevelCounts:
 
     @property
     def probabilities(self) -> Floats:
-        """Share of each row's draws that have each level."""
+        """Share of the draws of each row that have each level."""
         return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
 
     @classmethod
     def concatenate(cls, parts: Sequence[LevelCounts]) -> LevelCounts:
-        """Return the counts of all rows; numbers that are not counted in every part go to the rest."""
+        """Return the counts of all rows; numbers that are not counted in every part are added to the rest."""
         shared = [level for level in parts[0].levels if all(level in part.levels for part in parts[1:])]
-        levels = np.append(np.array(shared, dtype=np.float64), np.nan)  # NaN equals nothing: it is not among them
+        levels = np.append(np.array(shared, dtype=np.float64), np.nan)  # NaN is not in `shared`, as it equals nothing
         with_rest = parts[0].with_rest
         counts, observed = [], []
         for part in parts:
@@ -156,7 +155,7 @@ def _frequent(values: Floats, share: float) -> Floats:
 
 
 def place_of(values: Floats, levels: Floats) -> Ints:
-    """Return the column of each value among the levels, for any shape; those that are none of them come after all."""
+    """Return the column of each value among the levels, for any shape; other values get the column after the last."""
     known = levels[:-1]
     place = np.searchsorted(known, values)  # missing values come after all numbers
     if known.size:
@@ -168,32 +167,32 @@ def place_of(values: Floats, levels: Floats) -> Ints:
 
 
 def count_levels(draws: Floats, levels: Floats, with_rest: bool) -> Ints:
-    """Return how often each level stands in each row of `draws`."""
+    """Return the count of each level in each row of `draws`."""
     n, width = draws.shape[0], levels.size + int(with_rest)
     cells = place_of(draws, levels) + width * np.arange(n)[:, None]
     return np.bincount(cells.ravel(), minlength=n * width).reshape(n, width).astype(np.int64)
 
 
 N_DRAWS = 200
-LEVEL = 0.05  # of the tests of these scores
+LEVEL = 0.05  # default level of tests
 BLOCK_VALUES = 1 << 18  # draws held at once
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of a conditional, one number for each row.
+    """Scores of a conditional, one for each row.
 
     Attributes
     ----------
     feature : the column that was drawn.
     n_draws : draws for each row.
     log_score : log density or log probability of the value; None if the sampler has none.
-    base_measure : what `log_score` is with respect to; only scores with the same one can be compared.
+    base_measure : the base measure of `log_score`; only scores with the same one can be compared.
     crps : for numbers and ordered levels (in units of the code); None for unordered levels.
     brier : for unordered levels; None for others.
-    spread : mean distance of two draws; of unordered levels, the share of pairs that differ. Small is sharp.
+    spread : mean distance of two draws; for unordered levels, the share of pairs that differ.
     pit : randomised PIT, for numbers and ordered levels; None for unordered levels.
-    levels : what was drawn how often: levels, numbers with point mass, missing values.
+    levels : counts of drawn levels, numbers with point mass and missing values.
     seconds : time that drawing took.
     """
 
@@ -210,14 +209,14 @@ class Scores:
 
     @property
     def from_draws(self) -> Floats:
-        """CRPS or Brier score, whichever the column has; low is good."""
+        """CRPS or Brier score, depending on the column; low is good."""
         found = self.brier if self.crps is None else self.crps
         assert found is not None
         return found
 
     @classmethod
     def concatenate(cls, parts: Sequence[Scores]) -> Scores:
-        """Return the scores of all rows, one part after the other; those that a part lacks are None."""
+        """Return the scores of all rows, one part after the other; scores that any part lacks are None."""
         measures = {part.base_measure for part in parts}
         names = ("log_score", "crps", "brier", "spread", "pit")
         columns: dict[str, Any] = {name: _join([getattr(part, name) for part in parts]) for name in names}
@@ -243,15 +242,15 @@ class Scores:
 def score_conditional(
     sampler: ConditionalSampler, given: Table, target: Column, *, seed: int, n_draws: int = N_DRAWS
 ) -> Scores:
-    """Score a fitted sampler on rows that it has not seen.
+    """Score a fitted sampler on held-out rows.
 
     Parameters
     ----------
     sampler : fitted ConditionalSampler
     given, target
-        New rows: the givens and the value of each, encoded like those of the fit.
+        Givens and values of the rows, encoded like those of the fit.
     seed : int
-        Of the draws and of the randomised PIT.
+        Seed of the draws and of the randomised PIT.
     n_draws : int
         Draws for each row, at least 2.
 
@@ -271,7 +270,7 @@ def score_conditional(
     check_count(n_draws, "n_draws", least=2)
     feature, values = target.feature, target.values
     if given.n_rows != values.size or not values.size:
-        raise InputError(f"given has {given.n_rows} rows for {values.size} values; give as many of both, at least one.")
+        raise InputError(f"given has {given.n_rows} rows for {values.size} values; give one value per row.")
     rows, occurrence = _identities(given, values)
     key = derive_key(seed, "score", feature.name)
     first = RowStreams(key, rows, occurrence)
@@ -306,7 +305,7 @@ def _join(parts: Sequence[Floats | None]) -> Floats | None:
 
 
 def _identities(given: Table, values: Floats) -> tuple[UInts, UInts]:
-    """Return what each row's random numbers are a function of, and how many equal rows came before it (step 1)."""
+    """Return a hash of each row for its random numbers, and the number of equal rows before it (step 1)."""
     rows = hash_rows(np.column_stack([given.matrix, values]))
     before = pd.Series(rows).groupby(rows, sort=False).cumcount()
     return rows, np.asarray(before, dtype=np.uint64)
@@ -324,7 +323,7 @@ def _draw(
 ) -> Floats:
     """Return the draws of a block of rows, one row each (step 2)."""
     n = part.stop - part.start
-    # column by column, because tables are kept so
+    # tables are stored column by column
     repeated = Table(given.features, np.repeat(given.matrix[part].T, n_draws, axis=1).T)
     draw = np.repeat(occurrence[part] * np.uint64(n_draws), n_draws) + np.tile(np.arange(n_draws, dtype=np.uint64), n)
     streams = RowStreams(key, np.repeat(rows[part], n_draws), np.asarray(draw, dtype=np.uint64))
@@ -333,12 +332,12 @@ def _draw(
 
 
 def missing_distance(feature: Feature) -> float:
-    """Return how far a missing value is from a value: as far as the ends of the column from each other."""
+    """Return the distance of a missing value to any value: that of the ends of the column."""
     return (feature.span if feature.is_numeric else feature.n_levels - 1.0) or 1.0
 
 
 def log_scores(sampler: ConditionalSampler, given: Table, values: Floats) -> tuple[Floats | None, BaseMeasure | None]:
-    """Return the log densities and what they are with respect to, or None (step 4)."""
+    """Return the log densities and their base measure, or None (step 4)."""
     try:
         measure = sampler.base_measure()
     except SamplerError:

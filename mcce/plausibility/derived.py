@@ -2,14 +2,14 @@
 
 1. A formula is a text in the grammar of `mcce.rule`, such as ``(rent + instalment) / income``, or a function of a
    frame.
-2. Numbers are rounded as most training rows are: with each number of decimals up to that of the column, and half to
-   even (as numpy rounds), half up, down (floor), towards 0 (trunc) or up (ceil), the rounding that reproduces most
-   rows is taken. The text of a formula then holds it: ``floor((rent + instalment) / income, 2)``.
-3. Training rows that disagree are counted. A row with a missing value in the column is not compared; one in which the
+2. Numbers are rounded like most training rows. The numbers of decimals up to that of the column are tried with rounding
+   half to even (as in numpy), half up, down (floor), towards 0 (trunc) and up (ceil); the rounding that reproduces most
+   rows is chosen and becomes part of the text of the formula: ``floor((rent + instalment) / income, 2)``.
+3. Training rows that disagree are counted. A row with a missing value in the column is not compared; a row in which the
    column is known but its formula gives no value disagrees.
-4. Formulas are put in an order in which inputs come first; a cycle is an error that names it.
+4. Formulas are sorted so that inputs come first. A cycle is an error, and the message names its columns.
 
-Functions are code and are not stored: a formula that was loaded has to be given its function again.
+Functions are code and are not stored: the function of a loaded formula must be given again.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from mcce.table.dtypes import is_dated
 from mcce.wording import Parameter, PythonOnly
 from mcce.wording import Value as SaidValue
 
-MOST_LABELS = 5  # exceptions that are named
+MOST_LABELS = 5  # exceptions listed in messages
 OF_EXCEPTIONS = 0.1  # share of a formula's exceptions below which another one is suggested
-TRIED_ROWS = 5000  # rows by which the rounding is chosen
-MOST_TRIED = 6  # decimals that are tried for a column without decimals of its own
-ROUNDINGS = ("half even", "half up", "floor", "trunc", "ceil")  # by preference
+TRIED_ROWS = 5000  # rows used to choose the rounding
+MOST_TRIED = 6  # decimals tried for a column without a fixed number of decimals
+ROUNDINGS = ("half even", "half up", "floor", "trunc", "ceil")  # in order of preference
 _TEXTS = {
     "half even": "round({text}, {decimals})",
     "half up": "floor({text} + {half}, {decimals})",
@@ -57,16 +57,16 @@ class Formula:
 
     Attributes
     ----------
-    target : the column that it computes.
-    says : ``target == text`` as `mcce.rule` reads it, rounding included; for a function, what it is called.
-    inputs : the columns that it reads, in the order of the table.
+    target : the computed column.
+    says : ``target == text`` in the grammar of `mcce.rule`, rounding included; for a function, a text with its name.
+    inputs : the columns that the formula reads, in the order of the table.
     is_function : whether it is a Python function.
-    rounding : how the function's numbers are rounded, one of `ROUNDINGS`; None: not at all.
-    decimals : the decimals that they are rounded to.
-    rows : the number of training rows that were compared.
-    exceptions : how many of them disagree.
-    first : the labels of the first that do.
-    function : the function; None of a text, and of a formula that was loaded.
+    rounding : how the function's numbers are rounded, one of `ROUNDINGS`; None for no rounding.
+    decimals : the number of decimals after rounding.
+    rows : the number of training rows compared.
+    exceptions : the number of training rows that disagree.
+    first : the labels of the first exceptions.
+    function : the function; None for a text, and for a loaded formula.
 
     Examples
     --------
@@ -110,23 +110,23 @@ class Formula:
         )
 
     def without_rows(self) -> Formula:
-        """Return the formula without what it tells of training rows."""
+        """Return the formula without information about training rows."""
         return replace(self, rows=0, exceptions=0, first=())
 
     @property
     def text(self) -> str:
-        """The formula as `derived` of `mcce.MCCE` takes it, rounding included."""
+        """The formula as accepted by `derived` of `mcce.MCCE`, rounding included."""
         name = column_text(self.target)
         return self.says if self.is_function or name is None else self.says[len(name) + 4 :]
 
     def with_function(self, function: FrameFunction) -> Formula:
-        """Return a formula that was loaded with its function."""
+        """Return a loaded formula with its function."""
         if not self.is_function:
             raise InputError(f"the formula {self.says!r} is a text; it needs no function.")
         return replace(self, function=function)
 
     def compute(self, X: Data, schema: Schema) -> pd.Series[Any]:
-        """Return the column for the rows of a table; `schema` has the columns of the training rows."""
+        """Return the computed column for the rows of a table; `schema` describes the training columns."""
         X = as_frame(X)[0]
         encoded = np.full((len(X), len(schema.features)), np.nan)
         for name in self.inputs:
@@ -144,7 +144,7 @@ class Formula:
         return pd.Series(values, index=X.index, name=self.target)
 
     def compute_encoded(self, rows: Floats, schema: Schema) -> Floats:
-        """Return the encoded column of encoded rows; missing where the formula gives no value."""
+        """Return the computed column of encoded rows, encoded; missing where the formula gives no value."""
         place = schema.position(self.target, "a derived column,", "the training data")
         feature = schema.features[place]
         if self.is_function:
@@ -165,7 +165,7 @@ def fit_formula(
     *,
     inputs: Sequence[Hashable] | None = None,
 ) -> Formula:
-    """Return the formula of a column, rounded as the training rows are.
+    """Return the formula of a column, with the rounding of the training rows.
 
     Parameters
     ----------
@@ -174,8 +174,8 @@ def fit_formula(
         A text in the grammar of `mcce.rule`, without the target; or a function that takes a frame and returns one value
         for each row.
     X : training rows.
-    schema : their columns; read from X unless given.
-    inputs : the columns that a function reads. Unless given, those without which it fails or returns something else.
+    schema : the columns of X; read from X by default.
+    inputs : the columns that a function reads. By default, those without which it fails or returns other values.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def _by_days(formula: Formula, given: str | FrameFunction, X: pd.DataFrame, sche
 
 
 def with_functions(formulas: Sequence[Formula], functions: Mapping[Hashable, FrameFunction]) -> tuple[Formula, ...]:
-    """Return formulas that were loaded with the functions of those that are no texts; raise if one is lacking."""
+    """Return loaded formulas with their Python functions; raise if a function is missing."""
     lacking = [each.target for each in formulas if each.is_function and each.target not in functions]
     if lacking:
         raise InputError(
@@ -288,7 +288,7 @@ def with_functions(formulas: Sequence[Formula], functions: Mapping[Hashable, Fra
 
 
 def order_formulas(formulas: Sequence[Formula]) -> tuple[Formula, ...]:
-    """Return formulas in an order in which inputs come first; raise with the names of a cycle."""
+    """Return formulas sorted so that inputs come first; raise if there is a cycle."""
     by_target = {each.target: each for each in formulas}
     ordered: list[Formula] = []
     done: set[Hashable] = set()
@@ -315,7 +315,7 @@ def order_formulas(formulas: Sequence[Formula]) -> tuple[Formula, ...]:
 
 @dataclass(frozen=True)
 class DerivedColumns:
-    """Formulas for the columns of a table, inputs first; rules that name derived columns are checked by them."""
+    """Formulas for the columns of a table, inputs first, used to check rules on derived columns."""
 
     formulas: tuple[Formula, ...]
     schema: Schema = field(compare=False, repr=False)
@@ -326,7 +326,7 @@ class DerivedColumns:
         return {place(each.target): (each, tuple(map(place, each.inputs))) for each in self.formulas}
 
     def sources(self, columns: Iterable[int]) -> set[int]:
-        """Return the columns that some columns are computed from; those that are not derived stand for themselves."""
+        """Return the columns that some columns are computed from; columns that are not derived are kept."""
         found: set[int] = set()
         for column in columns:
             known = self._by_column.get(column)
@@ -334,7 +334,7 @@ class DerivedColumns:
         return found
 
     def compute(self, rows: Floats, columns: Iterable[int]) -> Floats:
-        """Return rows with the derived ones of some columns computed."""
+        """Return rows with the derived columns among some columns computed."""
         needed = set(columns)
         for column in reversed(self._by_column):
             needed |= {*self._by_column[column][1]} if column in needed else set()
@@ -346,7 +346,7 @@ class DerivedColumns:
 
 
 def equation(condition: Condition) -> tuple[ColumnValue, Value] | None:
-    """Return the column alone on a side of an equation, and the other side, which reads other columns."""
+    """Return the column that stands alone on one side of an equation, and the other side, which reads other columns."""
     if not isinstance(condition, Compared) or condition.sign != "==":
         return None
     for one, other in ((condition.left, condition.right), (condition.right, condition.left)):
@@ -360,21 +360,21 @@ def encoded_value(target: ColumnValue, value: Value, rows: Floats) -> Floats:
     """Return a value of each row in the encoding of a column."""
     with np.errstate(all="ignore"):
         found = value.of(rows, rows)
-        if target.n_levels:  # a code of no level is no value
+        if target.n_levels:  # a code without a level is missing
             return np.where((found >= 0.0) & (found < target.n_levels), found, np.nan)
         return (found - target.plus) / target.times
 
 
 def agree(feature: Feature, computed: Floats, values: Floats) -> Bools:
-    """Return which computed values are those of a column, as far as floats tell."""
+    """Return which computed values equal those of a column, up to floating-point error."""
     if not feature.is_numeric:
         return np.asarray(computed == values)
     return np.asarray(np.abs(computed - values) <= _tolerance(feature, values))
 
 
 def column_text(name: Hashable) -> str | None:
-    """Return a column as rules name it; None if they cannot."""
-    from mcce.constraints.grammar import WORDS  # loaded with the first rule
+    """Return the name of a column in the grammar of rules; None if it cannot be written."""
+    from mcce.constraints.grammar import WORDS  # imported with the first rule
 
     text = str(name)
     if _BARE.match(text) and text.lower() not in (*WORDS, "true", "false"):
@@ -383,7 +383,7 @@ def column_text(name: Hashable) -> str | None:
 
 
 def plain_label(label: Any) -> Hashable:
-    """Return the label of a row as text or a number."""
+    """Return the label of a row as text or as a number."""
     label = label.item() if isinstance(label, np.generic) else label
     return label if isinstance(label, (str, int, float)) else str(label)
 
@@ -420,7 +420,7 @@ def rounded_text(text: str, rounding: str, decimals: int) -> str:
 
 
 def _equation_of(says: str, schema: Schema) -> tuple[ColumnValue, Value]:
-    """Return the column that a formula computes, and what it computes."""
+    """Return the target and the value of a formula."""
     resolved = resolve_rule(rule(says), schema)
     assert resolved.condition is not None
     if resolved.reads_factual:
@@ -428,7 +428,7 @@ def _equation_of(says: str, schema: Schema) -> tuple[ColumnValue, Value]:
     found = equation(resolved.condition)
     if found is None:
         raise InputError(
-            f"the formula {says!r} reads no other column than the one that it computes; a derived column is computed "
+            f"the formula {says!r} reads no column other than the one that it computes; a derived column is computed "
             "from others."
         )
     return found
@@ -465,7 +465,7 @@ def _fit_function(
 
 
 def _inputs_of(target: Hashable, function: FrameFunction, X: pd.DataFrame) -> list[Hashable]:
-    """Return the columns without which a function of a frame fails, or returns something else."""
+    """Return the columns without which a function of a frame fails or returns other values."""
     some = X.iloc[np.unique(np.linspace(0, len(X) - 1, 50).astype(np.intp))].drop(columns=target)
     full = _answer(target, function, some)
     found: list[Hashable] = []
@@ -496,7 +496,7 @@ def _answer(target: Hashable, function: FrameFunction, frame: pd.DataFrame) -> p
 
 
 def _call(formula: Formula, rows: Floats, schema: Schema) -> Floats:
-    """Return the encoded values of a function, not rounded."""
+    """Return the encoded values of a function, before rounding."""
     if formula.function is None:
         raise InputError(
             f"the derived column {spell(formula.target)} is computed by a Python function, which is not stored; give "
@@ -512,7 +512,7 @@ def _call(formula: Formula, rows: Floats, schema: Schema) -> Floats:
     try:
         numbers = answer.to_numpy(dtype=np.float64, na_value=np.nan)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{where} are no numbers ({error}); return numbers.") from error
+        raise InputError(f"{where} are not numbers ({error}); return numbers.") from error
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
@@ -520,7 +520,7 @@ def _call(formula: Formula, rows: Floats, schema: Schema) -> Floats:
 
 
 def _find_rounding(feature: Feature, computed: Floats, values: Floats) -> tuple[str, int] | None:
-    """Return the rounding that reproduces most rows, and its decimals; None if most rows are not rounded."""
+    """Return the rounding that reproduces most rows, and its decimals; None if unrounded numbers agree as well."""
     some = np.unique(np.linspace(0, values.size - 1, TRIED_ROWS).astype(np.intp))
     computed, values = computed[some], values[some]
     tolerance = _tolerance(feature, values)
@@ -538,7 +538,7 @@ def _find_rounding(feature: Feature, computed: Floats, values: Floats) -> tuple[
 
 
 def _roundings(feature: Feature) -> Iterator[tuple[str, int]]:
-    """Yield roundings by preference: the decimals of the column first, then fewer."""
+    """Yield roundings in order of preference: the decimals of the column first, then fewer."""
     finest = MOST_TRIED if feature.decimals is None else feature.decimals
     for decimals in range(finest, -4, -1):
         for rounding in ROUNDINGS:
@@ -552,7 +552,7 @@ def _round(values: Floats, rounding: str, decimals: int) -> Floats:
 
 
 def _tolerance(feature: Feature, values: Floats) -> Floats:
-    """Return by how much equal numbers may differ in floats."""
+    """Return the floating-point tolerance for equal numbers."""
     if feature.decimals is not None:
         return np.maximum(1e-6 * 10.0**-feature.decimals, 4.0 * np.finfo(np.float64).eps * np.abs(values))
     precision = 1e-5 if feature.grid.narrow is not None else 1e-9

@@ -1,18 +1,18 @@
-"""Search for equations that compute a number from other columns; candidates, which `relation_finder` verifies.
+"""Search for candidate equations that compute a number from other columns; `relation_finder` verifies them.
 
 1. Forms. With numbers t (computed) and x, c, and constants k:
-   - linear: ``t == k0 + k1 * x1 + ... `` of up to four columns, each of them also as ``exp(x)``;
-   - its logarithm: ``t == log(k0 + k1 * x1 + ...)``;
-   - its quotient: ``t == (k0 + k1 * x1 + ...) / c`` of up to three columns;
-   - monomials: ``t == k * x1 * x2 / (x3 * x3)`` with exponents 1, 2, -1, -2, of up to four columns;
-   - their logarithms; and all of these rounded down, ``t == floor(...)``.
-2. Each is a linear regression of a function of t on functions of the x: orthogonal least squares (forward selection of
-   the column that reduces the residual most) for all t at once. Columns that the fit does not need are taken out again.
-3. A regression is a candidate if its residuals are as small as the rounding of t allows. Coefficients are put on the
-   shortest numbers, of at most two decimals or one divided by a whole number, that keep all rows of the subset within
-   half of the last digit of t; exponents, on whole numbers.
-4. All of this on small subsets of the rows: a few wrong rows in a hundred spoil some of them but rarely all.
-   Rows without missing values and zeros are preferred.
+   - linear: ``t == k0 + k1 * x1 + ... `` with up to four columns, each of them also as ``exp(x)``;
+   - logarithms of linear functions: ``t == log(k0 + k1 * x1 + ...)``;
+   - quotients of linear functions: ``t == (k0 + k1 * x1 + ...) / c`` with up to three columns;
+   - monomials: ``t == k * x1 * x2 / (x3 * x3)`` with exponents 1, 2, -1, -2 and up to four columns;
+   - logarithms of monomials; and all of these rounded down, ``t == floor(...)``.
+2. Each form is a linear regression of a function of t on functions of the x: orthogonal least squares (forward
+   selection of the column that reduces the residual most) for all t at once. Columns that are not needed are removed.
+3. A regression is a candidate if its residuals are as small as the rounding of t allows. Coefficients are rounded to
+   the shortest numbers, with at most two decimals or one divided by a whole number, that keep all rows of the subset
+   within half of the last digit of t. Exponents are rounded to whole numbers.
+4. The search uses small subsets of the rows: a few per cent of wrong rows affect some subsets, but rarely all. Rows
+   without missing values and zeros are preferred.
 
 Forward selection may miss an equation whose columns are strongly correlated with many others.
 """
@@ -28,27 +28,27 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.plausibility.derived import rounded_text
 
 SUBSETS, SUBSET_ROWS = 5, 50
-MOST_TERMS = 4  # columns of a linear function, or of a monomial
-MOST_OVER = 3  # columns above a divisor
-LEAST_FIT = 0.98  # share of the variance that a candidate explains
-MOST_EXPONENT = 15.0  # of columns whose exponentials are tried
-TRIES = 6  # columns that are selected before those that are not needed are taken out
-LEFT = (0.85, 0.7, 0.5, 0.3, 0.3, 0.3)  # share of the variance that may be left after each column
-WIDE, WIDE_SUBSETS = 100, 2  # columns from which on quotients of sums are looked for in fewer subsets
+MOST_TERMS = 4  # columns of a linear function or a monomial
+MOST_OVER = 3  # columns of the dividend
+LEAST_FIT = 0.98  # least share of the variance that a candidate explains
+MOST_EXPONENT = 15.0  # largest value of columns whose exponentials are tried
+TRIES = 6  # columns selected before unneeded ones are removed
+LEFT = (0.85, 0.7, 0.5, 0.3, 0.3, 0.3)  # largest share of the variance left after each selected column
+WIDE, WIDE_SUBSETS = 100, 2  # with this many columns, quotients of sums are searched in fewer subsets
 TOO_LARGE = 1e100
 
 
 @dataclass(frozen=True)
 class EquationCandidate:
-    """An equation that some rows keep.
+    """An equation that holds in some rows.
 
     Attributes
     ----------
-    target, inputs : places of the columns.
+    target, inputs : positions of the columns.
     text : the right side, with ``{0}``, ``{1}``, ... for the inputs.
     form : "linear", "log linear", "ratio", "monomial" or "log monomial".
-    weights : coefficients of a linear form, or exponents of a monomial, of target and inputs, as of ``... == 0``.
-    n_constants : how many constants other than 0 and 1 it has.
+    weights : coefficients of a linear form, or exponents of a monomial, of target and inputs, as in ``... == 0``.
+    n_constants : number of constants other than 0 and 1.
     """
 
     target: int
@@ -67,15 +67,15 @@ def find_candidates(
     *,
     least_fit: float = LEAST_FIT,
 ) -> list[EquationCandidate]:
-    """Return equations that some of the rows keep.
+    """Return equations that hold in some of the rows.
 
     Parameters
     ----------
-    rows : numbers, one column each; missing ones are NaN.
-    slack : half of the last digit of each; infinite for columns that are not computed.
-    decimals : of each column; None if it has as many as a float.
+    rows : columns of numbers; missing values are NaN.
+    slack : by column, half of the last digit; infinite for columns that may not be targets.
+    decimals : by column, the number of decimals; None if it is not limited.
     may_divide : which columns may be divisors of sums.
-    least_fit : share of the variance that an equation explains.
+    least_fit : least share of the variance that an equation explains.
     """
     found: dict[tuple[str, int, frozenset[int]], EquationCandidate] = {}
     order = np.argsort((np.isnan(rows) | (rows == 0.0)).sum(axis=1), kind="stable")
@@ -90,7 +90,7 @@ def find_candidates(
 
 
 class _SubsetSearch:
-    """One subset of the rows."""
+    """The search in one subset of the rows."""
 
     def __init__(
         self, rows: Floats, slack: Floats, decimals: Sequence[int | None], may_divide: Bools, least_fit: float
@@ -100,7 +100,7 @@ class _SubsetSearch:
         self.places = np.arange(rows.shape[1])
 
     def candidates(self, with_ratios: bool) -> Iterator[EquationCandidate]:
-        """Yield the equations that all rows of the subset keep."""
+        """Yield the equations that hold in all rows of the subset."""
         with np.errstate(all="ignore"):
             small = np.nanmax(np.abs(self.rows), axis=0, initial=0.0) <= MOST_EXPONENT
             small &= (np.rint(self.rows) != self.rows).any(axis=0)
@@ -133,7 +133,7 @@ class _SubsetSearch:
     def _linear(
         self, target: int, atoms: Floats, of_atom: Ints, support: Sequence[int], n: int, form: str, divisor: int = -1
     ) -> Iterator[EquationCandidate]:
-        """Yield the linear form of selected atoms with short coefficients, if all rows keep it."""
+        """Yield the linear form of selected atoms with short coefficients, if it holds in all rows."""
         for down in self._roundings(target):
             middle, room = self.rows[:, target], self.slack[:, target]
             middle = middle + room if down else middle
@@ -164,7 +164,7 @@ class _SubsetSearch:
                     return
 
     def _monomial(self, target: int, logs: Floats, support: Sequence[int], form: str) -> Iterator[EquationCandidate]:
-        """Yield the monomial of selected columns with whole exponents, if all rows keep it."""
+        """Yield the monomial of selected columns with whole exponents, if it holds in all rows."""
         for down in self._roundings(target):
             y, room = self.rows[:, target], self.slack[:, target]
             y = y + room if down else y
@@ -194,7 +194,7 @@ class _SubsetSearch:
             return
 
     def _roundings(self, target: int) -> tuple[bool, ...]:
-        """Return whether to try numbers that are rounded to the nearest, or down."""
+        """Return whether to try rounding to the nearest number, or down."""
         return (False,) if self.decimals[target] is None else (False, True)
 
     def _rounded(self, candidate: EquationCandidate, down: bool) -> EquationCandidate:
@@ -205,7 +205,7 @@ class _SubsetSearch:
 
 
 class _Dictionary:
-    """Columns that others are regressed on, standardised; `of` is the column that each is a function of."""
+    """Standardised regressors (atoms); `of` is the column that each is a function of."""
 
     def __init__(self, atoms: Floats, of: Ints, least_fit: float) -> None:
         self.least_fit = least_fit
@@ -219,7 +219,7 @@ class _Dictionary:
     def select(
         self, targets: Floats, slack: Floats, of_target: Ints, most: int, besides: int = -1
     ) -> Iterator[tuple[int, list[int]]]:
-        """Yield targets that a few columns fit as well as their rounding allows, with these columns (step 2)."""
+        """Yield targets that a few columns fit up to rounding, with these columns (step 2)."""
         filled = np.where(np.isfinite(targets) & (np.abs(targets) < TOO_LARGE), targets, np.nan)
         y, length = _standardised(filled)
         allowed = np.sqrt(np.nansum(slack**2, axis=0)) / length
@@ -227,8 +227,8 @@ class _Dictionary:
         active = np.flatnonzero((allowed > 0.0) & (np.abs(y).sum(axis=0) > 0.0) & (of_target != besides))
         residual = y[:, active]
         barred = (of_target[active][:, None] == self.of[None, :]) | ~self.usable | (self.of == besides)[None, :]
-        left = np.ones(barred.shape)  # squared norm of each atom outside the span of those selected
-        basis: list[Floats] = []  # one direction for each target, in every step
+        left = np.ones(barred.shape)  # squared norm of each atom orthogonal to the selected ones
+        basis: list[Floats] = []  # by step, one direction for each target
         chosen = np.empty((active.size, 0), dtype=np.intp)
         for step in range(most):
             if not active.size:
@@ -276,10 +276,9 @@ def _standardised(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _needed(atoms: Floats, used: list[int], y: Floats, room: Floats) -> tuple[list[int], Floats, Floats]:
-    """Return the columns that a regression needs, with coefficients and their standard errors (step 3).
+    """Return the columns that a regression needs, with coefficients and their standard errors (step 2).
 
-    Rows are weighted by how well they are known. A column is not needed if the residuals stay within the rounding
-    without it.
+    Rows are weighted by their precision. A column is not needed if the residuals stay within the rounding without it.
     """
     coefficients, error, off = _fit(atoms[:, used], y, room)
     while len(used) > 1:
@@ -293,7 +292,7 @@ def _needed(atoms: Floats, used: list[int], y: Floats, room: Floats) -> tuple[li
 
 
 def _fit(atoms: Floats, y: Floats, room: Floats) -> tuple[Floats, Floats, float]:
-    """Return coefficients but the intercept, their standard errors, and the largest residual in units of `room`."""
+    """Return coefficients except the intercept, their standard errors, and the largest residual in units of `room`."""
     scale = np.maximum(np.abs(atoms).max(axis=0), np.finfo(np.float64).tiny)
     unit = float(np.median(room))
     weight = unit / room
@@ -308,7 +307,7 @@ def _fit(atoms: Floats, y: Floats, room: Floats) -> tuple[Floats, Floats, float]
 
 
 def _short(value: float, decimals: int) -> float:
-    """Return a number near another one: of some decimals, or one divided by a whole number if that is nearer."""
+    """Return a number near another one: with some decimals, or one divided by a whole number if that is nearer."""
     rounded = round(value, decimals)
     if value == 0.0 or not np.isfinite(value):
         return 0.0
@@ -333,7 +332,7 @@ def shortest_between(low: float, high: float) -> float | None:
 
 
 def _constant_between(low: float, high: float) -> float | None:
-    """Return the shortest number in an interval whose ends floats tell to some digits only."""
+    """Return the shortest number in an interval whose ends are subject to floating-point error."""
     return shortest_between(low - 1e-9 * abs(low), high + 1e-9 * abs(high))
 
 

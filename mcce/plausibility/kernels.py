@@ -1,10 +1,10 @@
 """Trees for the conditional of one column given the others, on binned cells; and distances to the nearest rows.
 
-Cells come column by column: `bins[j, i]` is the bin of column j of row i. A node asks whether the bin of a column is at
-most `cut`, or (`single`) whether it is `cut`; the left child is for yes, the right one stands next to it.
+Cells are stored by column: `bins[j, i]` is the bin of column j of row i. A node tests whether the bin of a column is at
+most `cut`, or (`single`) equal to `cut`. Rows that pass go to the left child, the others to the node after it.
 
-The trees are kept beside `mcce.trees.cart`: they split by a chi-square test, which sees changes of spread and of modes
-where CART sees changes of the mean, and they are grown on bytes, one for each column and fold.
+The trees differ from those of `mcce.trees.cart`: they split by a chi-square test, which detects changes of spread and
+of modes where CART detects changes of the mean, and they are grown on bytes, one for each column and fold.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ def _chi_square(inside, n_inside, total, expected, size):
 
 @inner
 def best_question(histogram, held, total, expected, size, is_ordered, fewest):
-    """Return the largest chi-square statistic of a question about one column, its bin, and whether it is a single one.
+    """Return the largest chi-square statistic of a split by one column, its bin, and whether that is a single bin.
 
-    `histogram[b, c]` is the weight of class c in bin b, `held[b]` whether it has any row, `total[c]` the weight of the
-    class in the node, `expected[c]` one over its share.
+    `histogram[b, c]` is the weight of class c in bin b, `held[b]` whether the bin has rows, `total[c]` the weight of
+    the class in the node, `expected[c]` one over its share.
     """
     best = 0.0
     cut = -1
     single = False
     n_classes = total.size
-    running = histogram.shape[0] - 1  # no column has so many bins: there the sums are kept
+    running = histogram.shape[0] - 1  # the last bin is never used: it holds the running sums
     for c in range(n_classes):
         histogram[running, c] = 0.0
     left = 0.0
@@ -74,7 +74,7 @@ def best_question(histogram, held, total, expected, size, is_ordered, fewest):
 
 
 class GrowingNodes(NamedTuple):
-    """The nodes of a tree that is grown; the rows of a node are from `begin` to before `end`."""
+    """The nodes of a growing tree; a node has the rows `begin` to `end` (exclusive)."""
 
     column: npt.NDArray[np.int32]
     cut: npt.NDArray[np.uint8]
@@ -86,7 +86,7 @@ class GrowingNodes(NamedTuple):
 
     @classmethod
     def room_for(cls, most: int) -> GrowingNodes:
-        """Return room for so many nodes."""
+        """Return empty arrays for `n` nodes."""
         return cls(
             np.empty(most, np.int32),
             np.zeros(most, np.uint8),
@@ -97,7 +97,7 @@ class GrowingNodes(NamedTuple):
 
 
 class GrowingRoom(NamedTuple):
-    """Room for growing: places of rows, and counts of one node by bin and class."""
+    """Working memory: positions of rows, and counts of one node by bin and class."""
 
     rows: npt.NDArray[np.int64]
     spare: npt.NDArray[np.int64]
@@ -108,17 +108,17 @@ class GrowingRoom(NamedTuple):
 
     @classmethod
     def of(cls, n_rows: int, n_bins: int, n_classes: int) -> GrowingRoom:
-        """Return room for trees of so many rows."""
+        """Return working memory for trees of `n_rows` rows."""
         (rows, spare), (total, expected) = np.empty((2, n_rows), np.int64), np.empty((2, n_classes))
         return cls(rows, spare, np.empty((n_bins + 1, n_classes)), np.empty(n_bins, np.bool_), total, expected)
 
 
 @entry
 def grow_cells(bins, target, classes, weight, ordered, needed, fewest, depth, nodes, room, leaf):
-    """Grow a tree for the classes of column `target`; return how many nodes it has. `leaf` gets the node of each row.
+    """Grow a tree for the classes of column `target`; return its number of nodes. Write the leaf of each row to `leaf`.
 
-    A node is split by the question with the largest chi-square statistic, if that is above `needed[d]`, d being one
-    less than the classes that the node has, and each side has a weight of `fewest`.
+    A node is split where the chi-square statistic is largest, if that is above `needed[d]`, where d + 1 is the number
+    of classes in the node, and each side has a weight of at least `fewest`.
     """
     column, cut, single, left, begin, end, level = nodes
     rows, spare, histogram, held, total, expected = room
@@ -161,7 +161,7 @@ def grow_cells(bins, target, classes, weight, ordered, needed, fewest, depth, no
                     held[bins[j, rows[a]]] = True
                 statistic, at, alone = best_question(histogram, held, total, expected, size, ordered[j], fewest)
                 for b in range(held.size):
-                    if held[b]:  # most bins of a small node have no row, and need not be emptied
+                    if held[b]:  # most bins of a small node have no rows and need no reset
                         held[b] = False
                         for c in range(n_classes):
                             histogram[b, c] = 0.0
@@ -211,7 +211,7 @@ def find_leaves(bins, column, cut, single, left, leaf):
 
 @inner
 def bin_of(value, edges, low, high, last):
-    """Return the bin of a cell whose column has edges[low:high]: 0 for missing, else 1 and the edges below."""
+    """Return the bin of a cell whose column has edges[low:high]: 0 for missing, else 1 + the number of edges below."""
     if value != value:
         return 0
     begin = low
@@ -232,7 +232,7 @@ def differ(x, y):
 
 @inner
 def beyond(value, low, high, reach):
-    """Return how far a value is outside a range, in units of its reach; 0 inside, or if it is missing."""
+    """Return the distance of a value from a range, in units of its length `reach`; 0 inside, or if it is missing."""
     below, above = low - value, value - high
     far = below if below > above else above
     return far / reach if far > 0.0 else 0.0
@@ -266,14 +266,14 @@ class CellTrees(NamedTuple):
 
 @inner
 def child(bins, trees, node):
-    """Return the child of a node that a row goes to, given by its bins."""
+    """Return the child node of a row, given by its bins."""
     value = bins[trees.column[node]]
     goes_left = value == trees.cut[node] or (not trees.single[node] and value < trees.cut[node])
     return trees.left[node] + (0 if goes_left else 1)
 
 
 class MadeRows(NamedTuple):
-    """Rows that were made from others: row i is like row places[i] of `origins` except for some cells."""
+    """Rows made from others: row i equals row places[i] of `origins` except for some cells."""
 
     rows: npt.NDArray[np.float64]
     places: npt.NDArray[np.int64]
@@ -281,7 +281,7 @@ class MadeRows(NamedTuple):
 
 
 class OwnCells(NamedTuple):
-    """The factuals of rows, and what the trees say of them; `of` is the factual of each origin.
+    """The factuals of rows, and their shares by tree; `of` is the factual of each origin.
 
     Without factuals, `rows` has one row of missing values, and `share` is infinite.
     """
@@ -292,12 +292,12 @@ class OwnCells(NamedTuple):
 
 
 class KnownCells(NamedTuple):
-    """What the trees say of some origins, by slot.
+    """Cached results of the trees for some origins, by slot.
 
-    holds : the origin of each slot, -1 for none.
-    bins : of its cells.
-    share : by tree.
-    asked : by column and tree, whether the column matters to the tree, as its target or on the origin's path.
+    holds : the origin of each slot, -1 for an empty slot.
+    bins : the bins of its cells.
+    share : its share by tree.
+    asked : by column and tree, whether the column is the tree's target or is used on the origin's path.
     """
 
     holds: npt.NDArray[np.int64]
@@ -308,7 +308,7 @@ class KnownCells(NamedTuple):
 
 @inner
 def look_up_origin(row, bins, trees, last, own_bins, share, asked):
-    """Write what the trees say of an origin, and which columns each of them asks about on the way."""
+    """Write the shares of an origin by tree, and the columns that each tree uses on its path."""
     asked[:] = False
     for j in range(row.size):
         own_bins[j] = bin_of(row[j], bins.edges, bins.first[j], bins.first[j + 1], last)
@@ -323,17 +323,17 @@ def look_up_origin(row, bins, trees, last, own_bins, share, asked):
 
 @entry
 def share_cells(rows, some, bins, trees, last, known, share):
-    """Write what the trees say of some rows, by tree; `known` is room for one."""
+    """Write the shares of some rows by tree; `known` is working memory with one slot."""
     for i in some:
         look_up_origin(rows[i], bins, trees, last, known.bins[0], share[i], known.asked[0])
 
 
 @entry
 def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
-    """Write the least share of the cells of some rows, the sum of the logarithms of all, and how far they are outside.
+    """Write the least share of the cells of some rows, the sum of the log shares, and the distance from the ranges.
 
-    A tree to which no changed cell matters says of the row what it says of the origin. The least share leaves out cells
-    that are the factual's and no less likely than there, and a row is outside a range only in cells that are not.
+    A tree that uses no changed cell gives the row the share of its origin. The least share omits cells that equal the
+    factual's and are no less likely than there; the distance from the ranges omits cells that equal the factual's.
     """
     rows, places, origins = made
     for i in some:
@@ -373,7 +373,7 @@ def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
 def add_steps(values, x, scale, factor, sums):
     """Add `factor` times the steps of some values of one column to x.
 
-    A step is |x - y| times the column's scale, or 1 for any change where that is 0; 1 against a missing value.
+    A step is |x - y| times the column's scale, or 1 for any change if the scale is 0; 1 if one of the two is missing.
     """
     if scale == 0.0 or x != x:
         for r in range(values.size):
@@ -387,7 +387,7 @@ def add_steps(values, x, scale, factor, sums):
 
 @inner
 def insert_nearest(nearest, value):
-    """Keep a value among the smallest, in order."""
+    """Insert a value into the sorted smallest values."""
     a = nearest.size - 1
     if value < nearest[a]:
         while a > 0 and nearest[a - 1] > value:
@@ -397,11 +397,11 @@ def insert_nearest(nearest, value):
 
 
 class KnownDistances(NamedTuple):
-    """Distances of some origins to the others, by slot.
+    """Cached distances of some origins to the neighbours, by slot.
 
-    holds : the origin of each slot, -1 for none.
-    sums : to each of the others.
-    near : the mean of the nearest, NaN if it is not known.
+    holds : the origin of each slot, -1 for an empty slot.
+    sums : the distance to each neighbour.
+    near : the mean of the nearest, NaN if it is unknown.
     """
 
     holds: npt.NDArray[np.int64]
@@ -411,7 +411,7 @@ class KnownDistances(NamedTuple):
 
 @inner
 def mean_of_smallest(sums, n, nearest):
-    """Return the mean of the smallest of n numbers; `nearest` is room for these. Infinite if there is none."""
+    """Return the mean of the smallest of n numbers, infinite if n is 0; `nearest` is working memory."""
     nearest[:] = np.inf
     for r in range(n):
         insert_nearest(nearest, sums[r])
@@ -425,9 +425,9 @@ def mean_of_smallest(sums, n, nearest):
 def mean_of_nearest(made, some, others, scale, enough, known, sums, nearest, out):
     """Write the mean distance of some rows to their nearest of `others`, which come column by column.
 
-    The distances of the origin are known, or found first; those of the row differ from them in the changed cells only.
-    Where most cells differ, they are added up anew. The row is no farther from the origin's nearest than the origin and
-    the changes (triangle inequality): if that is at most enough[i], it is written instead.
+    The distances of the origin are cached, or computed first; those of the row are updated for the changed cells only,
+    or computed from scratch if most cells differ. By the triangle inequality, the mean distance is at most that of the
+    origin plus the changes: if this bound is at most enough[i], it is written instead.
     """
     rows, places, origins = made
     n, n_columns = others.shape[1], origins.shape[1]
@@ -470,7 +470,7 @@ def mean_of_nearest(made, some, others, scale, enough, known, sums, nearest, out
 
 @entry
 def move_origins(places, rows, origins, others, scale, known):
-    """Write other rows in place of some origins, and update their distances in the cells that differ."""
+    """Replace some origins by other rows, and update their distances for the cells that differ."""
     for i in range(places.size):
         f = places[i]
         slot = f % known.holds.size
@@ -504,7 +504,7 @@ class Precision(NamedTuple):
 
 
 class KnownNormalScores(NamedTuple):
-    """Of some origins, by slot, P z and z' P z; `holds` is the origin of each slot, -1 for none."""
+    """Cached P z and z' P z of some origins, by slot; `holds` is the origin of each slot, -1 for an empty slot."""
 
     holds: npt.NDArray[np.int64]
     product: npt.NDArray[np.float64]
@@ -513,7 +513,7 @@ class KnownNormalScores(NamedTuple):
 
 @inner
 def indicator_of(x, j, scores):
-    """Return the place of the indicator of a cell, -1 for none."""
+    """Return the position of the indicator of a cell, -1 for none."""
     if x != x:
         return scores.missing[j]
     if scores.number[j] >= 0 or not 0 <= x < scores.first_level[j + 1] - scores.first_level[j]:
@@ -564,7 +564,7 @@ def expand_rows(rows, scores, out):
 
 @inner
 def add_to_scores(place, delta, precision, product):
-    """Add to one score of a row whose P z is `product`; return what is added to z' P z."""
+    """Add to one score of a row whose P z is `product`; return the increase of z' P z."""
     added = delta * (2.0 * product[place] + delta * precision[place, place])
     for e in range(product.size):
         product[e] += delta * precision[place, e]

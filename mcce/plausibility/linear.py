@@ -9,11 +9,11 @@
    inverse: it enlarges the conditional variance of nearly collinear numbers, and so hides their residuals. The share is
    the one of `SHARES` with the largest Gaussian likelihood of each half of the rows, given the covariance of the other
    half.
-4. The largest absolute residual shows a number that contradicts the others where they are nearly collinear: leaves of
-   trees are too coarse for that. The distance shows rows whose cells are each likely, and together are not.
+4. The largest absolute residual detects a number that contradicts the others where they are nearly collinear: leaves of
+   trees are too coarse for that. The distance detects rows whose cells are likely one by one, but not jointly.
 
-Only linear dependence between normal scores is seen. A fold has a covariance of the rows outside it; the share of the
-shrinkage is chosen once, on all rows.
+Only linear dependence between normal scores is detected. The covariance of a fold is that of the rows outside it; the
+share of the shrinkage is chosen once, on all rows.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from mcce.storage.fields import FLOAT, INT32, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature
 
-MOST_KNOTS = 1024  # of the normal scores of a number
-FREQUENT = 20  # rows of a level with an indicator of its own
-MOST_LEVELS = 32  # of a column with indicators of their own
-SHARES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)  # of the shrinkage of Ledoit and Wolf
+MOST_KNOTS = 1024  # knots of the normal scores of a number
+FREQUENT = 20  # fewest rows of a level with an indicator
+MOST_LEVELS = 32  # most levels of a column with indicators
+SHARES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)  # shares of the shrinkage of Ledoit and Wolf
 RIDGE = 1e-9  # added to the variances
 
 
@@ -46,10 +46,11 @@ class Linear:
     Attributes
     ----------
     knots, scores, first : values of the numbers and their scores, one column after the other, and where each begins.
-    levels, first_level : the places of the levels, -1 for none, one column after the other, and where each begins.
-    number, missing : by column, the places of its score and of its missing indicator, -1 for none.
-    centre, deviation : by place.
-    precision : by fold.
+    levels, first_level : the positions of the indicators of levels, -1 for none, one column after the other, and where
+        each begins.
+    number, missing : by column, the positions of its score and of its missing indicator, -1 for none.
+    centre, deviation : mean and standard deviation of each score.
+    precision : inverse covariance by fold.
     """
 
     knots: Floats = stored(FLOAT, "knots")
@@ -64,7 +65,7 @@ class Linear:
     precision: Floats = stored(FLOAT, "folds", "places", "places", finite=True)
 
     def check_state(self) -> None:
-        """Raise if the parts do not belong together."""
+        """Raise if the parts are inconsistent."""
         n_columns, n_places = self.number.size, self.centre.size
         for first, of in ((self.first, self.knots), (self.first_level, self.levels)):
             require(first.size == n_columns + 1, "first is not of as many columns as number")
@@ -74,7 +75,7 @@ class Linear:
 
     @classmethod
     def fit(cls, matrix: Floats, features: Sequence[Feature], folds: Sequence[Ints], some: Ints) -> Linear:
-        """Learn the scores from some rows, and the precision of each fold from the rows at other places."""
+        """Learn the scores from some rows, and the precision of each fold from the rows of the other folds."""
         knots: list[Floats] = []
         levels: list[Ints] = []
         number, missing = np.full((2, len(features)), -1, dtype=np.int32)
@@ -128,11 +129,11 @@ class Linear:
         for k, precision in enumerate(self._precisions):
             some = np.flatnonzero(fold == k)
             linear_parts(made, some, self._scores, precision, known, room, residual, square)
-        # they are added up in an order that depends on what a row was made from, and ties are to stay ties
+        # rounding preserves ties: the order of summation depends on the origin of a row
         return residual.round(8), square.round(6)
 
     def room(self, n: int) -> KnownNormalScores:
-        """Return room for what is known of n origins."""
+        """Return an empty cache for n origins."""
         return KnownNormalScores(np.full(n, -1, dtype=np.int64), np.empty((n, self.centre.size)), np.empty(n))
 
     @cached_property
@@ -148,7 +149,7 @@ class Linear:
 
 
 def _starts(parts: Sequence[Floats | Ints]) -> Int32s:
-    """Return where parts begin that stand one after the other, and where the last ends."""
+    """Return where consecutive parts begin, and where the last ends."""
     return np.cumsum([0, *(part.size for part in parts)]).astype(np.int32)
 
 
@@ -167,7 +168,7 @@ def _precision(z: Floats, share: float) -> Floats:
     n, d = z.shape
     if n < 2 or not d:
         return np.eye(d)
-    # scikit-learn takes long to import
+    # scikit-learn is slow to import
     from sklearn.covariance import empirical_covariance, ledoit_wolf_shrinkage, shrunk_covariance
 
     covariance = shrunk_covariance(empirical_covariance(z), share * ledoit_wolf_shrinkage(z))
@@ -185,7 +186,7 @@ def _choose_share(z: Floats) -> float:
     halves = [empirical_covariance(half) for half in (z[::2], z[1::2])]
     likelihood = np.zeros(len(SHARES))
     for known, judged in (halves, halves[::-1]):
-        values, vectors = scipy.linalg.eigh(known)  # shrinkage keeps the vectors
+        values, vectors = scipy.linalg.eigh(known)  # shrinkage does not change the eigenvectors
         variances = (1.0 - shrinkage) * np.maximum(values, 0.0) + shrinkage * values.mean() + RIDGE
         squares = ((judged @ vectors) * vectors).sum(axis=0)
         likelihood -= (np.log(variances) + squares / variances).sum(axis=1)

@@ -1,16 +1,16 @@
-"""Search for numbers near a formula of others: ratios in a narrow band, and results that are rounded unequally.
+"""Search for numbers near a formula of others: ratios in a narrow band, and results with unequal rounding.
 
-Both kinds are soft relations: a counterfactual keeps those that its factual keeps.
+Both kinds are soft relations: a counterfactual satisfies those that its factual satisfies.
 
 1. Ratios. A monomial of two or three positive columns, with exponents 1, 2, -1 and -2, lies in a narrow band:
-   ``6.2 <= perimeter / radius <= 7``. The band leaves out 0.25 % of the rows on each side. On the scale of logarithms
-   it is at most `NARROW` times as wide as the same band of one of its columns, as with a correlation of 0.99, and
-   without any of its columns it would be twice as wide. Columns that are already connected by ratios with fewer
-   factors, or by narrower ones, are not connected again. Candidates are screened on small subsets of the rows,
-   because a few wrong rows in a hundred spoil a variance.
+   ``6.2 <= perimeter / radius <= 7``. The band excludes 0.25 % of the rows on each side. On the logarithmic scale it is
+   at most `NARROW` times as wide as the same band of one of its columns, as with a correlation of 0.99, and without any
+   of its columns it would be at least twice as wide. Columns that are already connected by ratios with fewer factors,
+   or by narrower ones, are not connected again. Candidates are screened on small subsets of the rows, because a few per
+   cent of wrong rows inflate a variance.
 2. Unequal rounding. Most values of a column have fewer decimals than the column: ``4, 3, 3.61, 5``. Equations are
-   searched with half of that coarser digit as room (`mcce.plausibility.equations`). Inputs may have been rounded as
-   well, so 99 % of the rows must lie within `WIDER` times as much: ``abs(s4 - s1 / s3) <= 0.53``.
+   searched with half of that coarser digit as tolerance (`mcce.plausibility.equations`). Inputs may have been rounded
+   as well, so 99 % of the rows must lie within `WIDER` times that tolerance: ``abs(s4 - s1 / s3) <= 0.53``.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from mcce.plausibility.equations import MOST_TERMS, EquationCandidate, find_cand
 from mcce.plausibility.relations import Relation
 from mcce.plausibility.searched_columns import MOST_SOFT, SearchedColumns, values_of
 
-NARROW = 0.15  # width of a band, as a share of the width of a column
+NARROW = 0.15  # largest width of a band, as a share of the width of a column
 OUTSIDE = 0.0025  # share of the rows outside a band, on each side
-NEEDED = 2.0  # times as wide is a band without one of its columns
-FEWEST_ROWS, FEWEST_VALUES = 100, 30  # of a column in a ratio
+NEEDED = 2.0  # a band without one of its columns is at least this many times as wide
+FEWEST_ROWS, FEWEST_VALUES = 100, 30  # rows and distinct values of a column in a ratio
 MOST_IN_PAIRS, MOST_IN_TRIPLES = 250, 60  # columns whose ratios are tried
 SUBSETS, SUBSET_ROWS = 5, 60
-SCREENED = 1.5  # times as wide a band is looked at
+SCREENED = 1.5  # factor by which a band may be wider in the screening
 EXPONENTS = {
     size: [each for each in product((1, 2), *[(1, -1, 2, -2)] * (size - 1)) if 1 in map(abs, each)] for size in (2, 3)
 }
 COARSE = 0.5  # least share of the values that have fewer decimals
-MOST_COARSER = 4  # decimals fewer
-WIDER = 1.25  # times half of the coarser digit
-LEAST_FIT = 0.9  # share of the variance of a coarsely rounded column that an equation explains
-CONSTANTS = 2e4  # that a coefficient of an equation is chosen from
+MOST_COARSER = 4  # most decimals fewer
+WIDER = 1.25  # tolerance, in halves of the coarser digit
+LEAST_FIT = 0.9  # least share of the variance of a coarsely rounded column that an equation explains
+CONSTANTS = 2e4  # number of possible values of a coefficient
 
 
 class NearSearch:
-    """The near relations of some columns that no other relation explains.
+    """The near relations of columns that no other relation explains.
 
     Parameters
     ----------
-    columns : the columns, with what explains them.
-    known : sets of columns that equations connect, whether they are kept or proposed.
+    columns : the columns, with the relations found before.
+    known : sets of columns connected by equations, kept or proposed.
     """
 
     def __init__(self, columns: SearchedColumns, known: Sequence[Collection[Hashable]]) -> None:
@@ -75,7 +75,7 @@ class NearSearch:
             return
         logs = np.log(np.where(self.sample[:, of] > 0.0, self.sample[:, of], np.nan))
         widths = np.array([_width(column) for column in logs.T])
-        part = {j: j for j in of}  # of the columns that ratios connect, the first
+        part = {j: j for j in of}  # the first of the columns connected by ratios
         for size in (2, 3):
             if size == 3 and len(of) > MOST_IN_TRIPLES:
                 return
@@ -127,7 +127,7 @@ class NearSearch:
     # ---- unequal rounding
 
     def roundings(self) -> Iterator[Relation]:
-        """Yield columns that lie near an equation of others, most of them rounded to fewer decimals than they have."""
+        """Yield columns near an equation of others, of which most values have fewer decimals than the column."""
         coarse = [self._coarser_digit(j) for j in self.plain]
         rows = self.sample[:, self.plain]
         if not np.isfinite(coarse).any() or not 2 <= len(self.plain) <= MOST_IN_PAIRS:
@@ -203,7 +203,7 @@ def _screened_ratios(logs: Floats, size: int) -> Iterator[tuple[list[int], list[
 
 
 def _covariance(rows: Floats) -> Floats:
-    """Return the covariance of columns, a missing value as their mean."""
+    """Return the covariance of columns; missing values are replaced by the mean."""
     known = ~np.isnan(rows)
     count = np.maximum(known.sum(axis=0), 1)
     centred = np.where(known, rows - np.where(known, rows, 0.0).sum(axis=0) / count, 0.0)
@@ -211,7 +211,7 @@ def _covariance(rows: Floats) -> Floats:
 
 
 def _width(logs: Floats) -> float:
-    """Return the width of the band of a column; infinite if it is not known in enough rows."""
+    """Return the width of the band of a column; infinite if too few rows are known."""
     known = logs[~np.isnan(logs)]
     if known.size < FEWEST_ROWS:
         return np.inf

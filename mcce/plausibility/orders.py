@@ -11,12 +11,12 @@ from mcce.plausibility.relations import Relation
 from mcce.plausibility.searched_columns import LOG_FACTORIALS, MOST_SOFT, SearchedColumns, sorted_pairs
 from mcce.plausibility.soft_orders import BY_CHANCE, inner_rows, log_chance_of_soft_order, share_above
 
-NEAR, FEW_NEAR = 0.05, 0.01  # of the spread that is near equality, and the least share of rows that are
-LEAST_OVERLAP = 0.005  # share of rows that columns in random order would break, where some rows are near equality
+NEAR, FEW_NEAR = 0.05, 0.01  # near equality: share of the spread, and least share of the rows
+LEAST_OVERLAP = 0.005  # least share of rows that break the order in random order, if some rows are near equality
 
 
 class OrderSearch:
-    """The orders of some columns that no other relation explains."""
+    """The orders of columns that no other relation explains."""
 
     def __init__(self, columns: SearchedColumns) -> None:
         self.columns = columns
@@ -26,7 +26,7 @@ class OrderSearch:
         self.ordered: dict[tuple[int, int], Relation] = {}  # pairs of columns in orders that all rows keep
 
     def exact(self) -> list[Relation]:
-        """Return the orders that all rows keep and no others give."""
+        """Return the orders that hold in all rows and do not follow from others."""
         highest, lowest = np.fmax.reduce(self.screened), np.fmin.reduce(self.screened)
         for a, b in self._pairs(0.0):
             if highest[a] <= lowest[b] or self.columns.is_explained(a, b):
@@ -41,7 +41,7 @@ class OrderSearch:
         return self._direct(self.ordered, self.ordered)
 
     def soft(self) -> list[Relation]:
-        """Return the orders that nearly all rows keep; after `exact`."""
+        """Return the orders that hold in nearly all rows; to be called after `exact`."""
         found: dict[tuple[int, int], Relation] = {}
         for a, b in self._pairs(2.0 * MOST_SOFT * self.screened.shape[0] + 2.0):
             if (a, b) in self.ordered or self.columns.is_explained(a, b):
@@ -60,7 +60,7 @@ class OrderSearch:
     def chance(self, a: int, b: int) -> float:
         """Return the logarithm of the share of orders of the rows in which a <= b everywhere; infinite if unknown.
 
-        The rows are taken by rising b: the i-th can have one of those that are left of the a at or below it.
+        With rows in ascending order of b, the i-th row can have any remaining value of a that is at or below its b.
         """
         below, above = sorted_pairs(self.measured[:, a], self.measured[:, b])
         if not below.size:
@@ -70,7 +70,7 @@ class OrderSearch:
         near = gap <= NEAR * spread
         if (gap < 0.0).any() or near.all():
             return np.inf
-        # columns that are 0 together and far apart elsewhere, such as years in a job and salary, are in no order
+        # columns that are 0 together and far apart elsewhere, such as years in a job and salary, are not comparable
         inner = inner_rows(below / scale, above / scale)
         n_near = int((inner[1] - inner[0] <= NEAR * spread).sum())
         least = BY_CHANCE if n_near < 3 else LEAST_OVERLAP
@@ -89,7 +89,7 @@ class OrderSearch:
     def _direct(
         self, found: Mapping[tuple[int, int], Relation], every: Mapping[tuple[int, int], Relation]
     ) -> list[Relation]:
-        """Return the relations found that no others give."""
+        """Return the relations that do not follow from others."""
         return [
             relation
             for (a, b), relation in found.items()
@@ -97,7 +97,7 @@ class OrderSearch:
         ]
 
     def _texts(self, a: int, b: int) -> list[str]:
-        """Return the texts of an order: as it is, and without codes if there are any; none if rules cannot say it."""
+        """Return the texts of an order: for all rows, and for rows without codes; none if rules cannot express it."""
         one, other = (column_text(self.columns.features[j].name) for j in (a, b))
         if one is None or other is None:
             return []

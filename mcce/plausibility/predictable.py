@@ -1,14 +1,14 @@
-"""Columns that all others predict almost perfectly, as a column does that is computed from others.
+"""Columns that all others predict almost perfectly, such as columns that are computed from others.
 
 1. At most 2,000 rows; every other row is held out.
-2. Numbers become normal scores, levels indicators; missing values are 0. One ridge regression of each column on all
-   others, for all columns at once: the coefficients of a block of columns are those of the inverse of the Gram matrix.
-   The same with the numbers themselves, their squares and cubes, for smooth functions of each of the other columns.
+2. Numbers become normal scores, levels become indicators; missing values are 0. Each column is regressed on all others
+   by ridge regression, for all columns at once: the inverse of the Gram matrix gives the coefficients of every block of
+   columns. A second regression uses the numbers, their squares and cubes, for smooth functions of single columns.
 3. A number counts if the held-out R² of either regression is above 0.99. A level counts if fewer than 0.5 % of the
    held-out rows, and fewer than a tenth of the rows without its most frequent level, are predicted wrongly, by the
    regression or by a small decision tree.
 
-Functions that are no sums of smooth functions of single columns are not seen.
+Functions that are not sums of smooth functions of single columns are not detected.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from mcce.wording import Setting
 
 MOST_ROWS, FEWEST_ROWS = 2000, 200
 LEAST_R2, MOST_ERROR = 0.99, 0.005
-EXTREME = 0.01  # share of the rows that alone must not explain a column
-MOST_LEVELS = 20  # of a column that is regressed on and predicted
+EXTREME = 0.01  # share of extreme rows, which alone must not explain a column
+MOST_LEVELS = 20  # most levels of a column that is used or predicted
 TREE_DEPTH = 4
 MOST_NAMED = 5
 RIDGE = 1e-6
@@ -35,7 +35,7 @@ FEWEST_ROWS_PER_POWER = 5.0  # rows, half of them for training, for each column 
 
 @dataclass(frozen=True)
 class Predicted:
-    """A column that the others predict: its name, and the held-out R² of a number or error of a level."""
+    """A column that the others predict: its name, and the held-out R² (numbers) or error rate (levels)."""
 
     name: Hashable
     measure: str
@@ -50,7 +50,7 @@ class Predicted:
 
 
 def find_predictable(matrix: Floats, schema: Schema, besides: Collection[Hashable] = ()) -> list[Predicted]:
-    """Return the columns that the others predict almost perfectly, in the order of the table, but some."""
+    """Return the columns that the others predict almost perfectly, in the order of the table, except given ones."""
     some = np.unique(np.linspace(0, matrix.shape[0] - 1, MOST_ROWS).astype(np.intp))
     rows = matrix[some]
     if rows.shape[0] < FEWEST_ROWS or rows.shape[1] < 2:
@@ -84,9 +84,9 @@ def find_predictable(matrix: Floats, schema: Schema, besides: Collection[Hashabl
 
 
 def _r_squared(values: Floats, residuals: Floats) -> float:
-    """Return the share of the variance that is explained, of all rows or without the most extreme ones if that is less.
+    """Return the R² of all rows, or without the most extreme rows if that is less.
 
-    A few extreme values that columns share, such as codes for missing values, explain nothing of the other rows.
+    A few extreme values shared by columns, such as codes for missing values, explain nothing of the other rows.
     """
     distance = np.abs(values - np.median(values))
     usual = distance <= np.quantile(distance, 1.0 - EXTREME)
@@ -97,7 +97,7 @@ def _r_squared(values: Floats, residuals: Floats) -> float:
 
 
 def _residuals(blocks: Sequence[Floats], train: slice) -> list[Floats]:
-    """Return what is left of each block after a regression on all others, fitted to the training rows (step 2)."""
+    """Return the residuals of each block after a regression on all others, fitted to the training rows (step 2)."""
     design = np.column_stack(blocks)
     fitted = design[train]
     gram = fitted.T @ fitted / fitted.shape[0]
@@ -107,7 +107,7 @@ def _residuals(blocks: Sequence[Floats], train: slice) -> list[Floats]:
 
 
 def warn_of_predictable(found: Sequence[Predicted]) -> None:
-    """Warn of columns that the others predict, with the remedy."""
+    """Warn of columns that the others predict, and name the remedy."""
     if not found:
         return
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
@@ -123,7 +123,7 @@ def warn_of_predictable(found: Sequence[Predicted]) -> None:
 
 
 def _block(feature: Feature, column: Floats, train: slice) -> Floats:
-    """Return the columns that stand for a column: normal scores, or an indicator of each level (step 2)."""
+    """Return the encoding of a column: normal scores, or an indicator of each level (step 2)."""
     known = ~np.isnan(column)
     if feature.is_numeric:
         return _normal_scores(column, known)
@@ -163,7 +163,7 @@ def _normal_scores(column: Floats, known: np.ndarray[tuple[int, ...], np.dtype[n
 
 def _tree_error(others: Floats, column: Floats) -> float:
     """Return the share of held-out rows for which a tree predicts another level."""
-    from sklearn.tree import DecisionTreeClassifier  # scikit-learn takes long to import
+    from sklearn.tree import DecisionTreeClassifier  # scikit-learn is slow to import
 
     known, filled = ~np.isnan(column), np.where(np.isnan(others), -1e9, others)
     train, test = np.flatnonzero(known)[::2], np.flatnonzero(known)[1::2]

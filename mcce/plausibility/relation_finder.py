@@ -1,6 +1,6 @@
-"""Searching the training rows for ties and relations between columns (`mcce.plausibility.relations`).
+"""Search the training rows for ties and relations between columns (`mcce.plausibility.relations`).
 
-What is searched for:
+The search covers:
 
 1. Copies and exact linear functions of a column: two currencies, age and year of birth.
 2. Sums, differences, products and quotients of two columns: ``total == a + b``, ``rate == a / b``.
@@ -8,33 +8,33 @@ What is searched for:
    and years between two dates.
 4. Other functions: a column that another one determines in every row. Linear functions that were rounded, thresholds,
    monotone functions, bands of a number, codes of levels. Columns that determine each other are tied.
-5. Orders that every row keeps: ``a <= b``, for numbers and for dates.
-6. Values that come together: a number is 0, a code below 0 or missing if, and only if, another column has some of its
-   levels, or is 0, that code or missing as well; a level, if, and only if, another column has one of its own.
+5. Orders ``a <= b`` that hold in every row, for numbers and for dates.
+6. Values that come together: a number is 0, a code below 0 or missing if and only if another column has one of some
+   levels, or is 0, that code or missing as well; a level occurs if and only if another column has a certain level.
 
-Equations and thresholds that at most 1 % of the rows break are proposals: they are listed, not kept. Orders and values
-that come together in all but 2 % of the rows, ratios in a narrow band, and numbers near a formula
-(`mcce.plausibility.near`) are soft: they are kept for factuals that keep them.
+Equations and thresholds with at most 1 % of exceptions are proposals: they are listed, not kept. Orders and values that
+come together with at most 2 % of exceptions, ratios in a narrow band, and numbers near a formula
+(`mcce.plausibility.near`) are soft: they are kept for factuals that satisfy them.
 
-Numbers are compared to half of the last digit that the column has. An equation can often be written with each of its
-columns on the left. The text that leaves the least room is taken, so the finest column is the one that is determined:
-``monthly == amount / months`` holds to half a cent, ``months == amount / monthly`` only to half a month. A total rises
-with its largest part: a function between columns of the equations in 2 and 3 is kept only if these do not explain it.
-Columns are taken in the order of their names, so their order in the table does not matter.
+Numbers are compared to half of the last digit of the column. An equation can often be solved for each of its columns.
+The tightest form is chosen, so the finest column is the one that is determined: ``monthly == amount / months`` holds to
+half a cent, ``months == amount / monthly`` only to half a month. A total rises with its largest part: a function
+between columns of the equations in 2 and 3 is kept only if these do not explain it. Columns are visited in the order of
+their names, so their order in the table does not matter.
 
-Rows count in which all columns of a relation are known; in orders and in 2, codes such as -9 in a column of other
-numbers from 0 on count as missing.
+Only rows in which all columns of a relation are known are used. For orders and for 2, codes such as -9 in a column of
+otherwise non-negative numbers count as missing.
 
-Chance may not explain a relation. The chance is that of a column whose values stand in another order, drawn by lot. Of
-n values, of which n_1, n_2, ... are equal, n! / (n_1! n_2! ...) orders look different: a copy takes one of them, a
-monotone function two, any function of k values at most m ** k, where m is the number of its own values. Of a <= b it is
-counted how many orders keep it: all of them, where the ranges do not overlap. The chance is multiplied by the number of
-relations that were looked at (Bonferroni), so that of a hundred tables of unrelated columns at most one has any: that
-is `RATE`. As evidence equal rows count once, and no more than some thousand rows. An order that would hold in 19 of
-20 rows by chance needs rows near equality as well: two numbers that are far apart in every row, or in all rows but
-those in which both are 0, are in no relation worth telling. For equations, the chance is that of the rows that keep it
-when a column is put in another order, times the number of equations that could have been written with so many columns
-and constants, and of ways to choose the exceptions. For soft relations it is stated in
+A relation is reported only if chance does not explain it. The chance is computed under random permutations of a column.
+Of n values, of which n_1, n_2, ... are equal, n! / (n_1! n_2! ...) permutations differ: one of them gives a copy, two
+give a monotone function, at most m ** k give a function of k values, where m is the number of distinct values. For
+a <= b, the permutations that satisfy it are counted; if the ranges do not overlap, these are all. The chance is
+multiplied by the number of relations examined (Bonferroni), so that at most one in a hundred tables of independent
+columns has any relation (`RATE`). Equal rows count once, and at most some thousand rows count as evidence. An order
+that would hold in 19 of 20 rows by chance also needs rows near equality: two numbers that are far apart in every row,
+or in all rows except those in which both are 0, are not reported. For equations, the chance is that of the rows in
+which the equation holds after a permutation of a column, times the number of equations that can be written with as many
+columns and constants, times the number of ways to choose the exceptions. For soft relations see
 `mcce.plausibility.soft_orders` and `mcce.plausibility.together`.
 """
 
@@ -87,10 +87,10 @@ from mcce.wording import PythonOnly, Setting
 MOST_SUMMED = 250  # columns whose sums, differences, products and quotients are tried
 LINKED = 5  # columns of a tied group that all others are compared with
 MOST_NAMED = 5  # relations in a warning
-LONGER = 1000  # letters that a difference counts
-CONSTANTS = 2e4  # that a coefficient of an equation is chosen from
-FEW_VALUES = 5  # distinct values up to which a column is not tried as a divisor
-MOST_DATES = 20  # columns whose differences are tried
+LONGER = 1000  # penalty of a difference, in characters
+CONSTANTS = 2e4  # number of possible values of a coefficient
+FEW_VALUES = 5  # columns with at most this many distinct values are not tried as divisors
+MOST_DATES = 20  # date columns whose differences are tried
 DATE_FORMS = (
     "days({} - {})",
     "years({} - {})",
@@ -107,20 +107,20 @@ def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relat
 
     Copies, linear and monotone functions, codes of levels, thresholds, sums and differences of up to four columns,
     products, quotients, logarithms of these, days, months and years between dates, orders such as ``start <= end``, and
-    values that come together (0 if and only if "none"). Those that hold in every row are the items of what is returned.
-    Its `proposals` are equations that at most 1 % of the rows break; its `soft` relations are orders, values that come
-    together, narrow bands of ratios and numbers near a formula, in at least 98 % of the rows. A warning names columns
-    that the others predict almost perfectly though no formula was found. The test against chance is described in
+    values that come together (0 if and only if "none"). The items of the result hold in every row. `proposals` are
+    equations with at most 1 % of exceptions; `soft` relations are orders, values that come together, narrow bands of
+    ratios and numbers near a formula that hold in at least 98 % of the rows. A warning names columns that the others
+    predict almost perfectly although no formula was found. The test against chance is described in
     `mcce.plausibility.relation_finder`.
 
     The finest column of an equation is the determined one, and the order of the columns does not matter. `MCCE.fit`
-    searches for relations as well; give it some of these as `relations`.
+    searches for relations as well; pass some of these as `relations` to keep only them.
 
     Parameters
     ----------
     X : DataFrame or two-dimensional array
     kinds : dict or None
-        Kinds of some columns, as of `mcce.MCCE`.
+        Kinds of some columns, as in `mcce.MCCE`.
 
     Examples
     --------
@@ -139,15 +139,15 @@ def find_relations(X: Data, *, kinds: Mapping[Any, Kind] | None = None) -> Relat
 
 
 def _explained_by(found: Relations) -> set[Hashable]:
-    """Return the columns that equations and functions hold, kept or proposed."""
+    """Return the columns of equations and functions, kept or proposed."""
     every = (*found, *found.proposals)
     return {name for each in every if each.kind not in ("order", "together") for name in each.columns}
 
 
 def find_in(matrix: Floats, schema: Schema, fixed: Sequence[int] = (), derived: Sequence[Formula] = ()) -> Relations:
-    """Return the relations in encoded rows, but those of fixed columns alone or of a formula's columns; warn of them.
+    """Return the relations in encoded rows, except those of fixed columns only or of a formula's columns; warn of them.
 
-    `derived` are the formulas that the user gave.
+    `derived` are the formulas given by the user.
     """
     names = {schema.names[j] for j in fixed}
     given = [{each.target, *each.inputs} for each in derived]
@@ -187,14 +187,14 @@ def _warn_of(found: Sequence[Relation], what: str, called: str) -> None:
 
 
 def _warn_of_proposals(found: Sequence[Relation]) -> None:
-    """Warn of formulas that some training rows break, with what to give to keep them."""
+    """Warn of formulas with exceptions, and name the setting that would keep them."""
     if not found:
         return
     shown, more, one = _listed(found, "possible formula")
     formulas = {each.columns[-1]: text for each in found[:MOST_NAMED] if (text := _formula_of(each)) is not None}
     remedy = " To compute these columns from the others: ", Setting("derived", formulas), "."
     warn(
-        f"{one} of columns found, not kept because some rows break them: {shown}{more}",
+        f"{one} of columns found, not kept because some rows violate them: {shown}{more}",
         PythonOnly(" (see relations_.proposals)" if more else ""),
         ".",
         *(remedy if formulas else ()),
@@ -203,20 +203,20 @@ def _warn_of_proposals(found: Sequence[Relation]) -> None:
 
 
 def _listed(found: Sequence[Relation], called: str) -> tuple[str, str, str]:
-    """Return the first relations in words, how many more there are, and how many in all."""
+    """Return the first relations in words, the number of further ones, and the number of all."""
     shown = "; ".join(f"{r.says} ({r.exceptions:,} exceptions)" if r.exceptions else r.says for r in found[:MOST_NAMED])
     more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     return shown, more, f"1 {called}" if len(found) == 1 else f"{len(found)} {called}s"
 
 
 def _formula_of(relation: Relation) -> str | None:
-    """Return the formula of the last column of a relation, as `derived` of `mcce.MCCE` takes it; None without one."""
+    """Return the formula of the last column of a relation, as accepted by `derived` of `mcce.MCCE`, or None."""
     begin = f"{column_text(relation.columns[-1])} == "
     return relation.says[len(begin) :] if relation.table is None and relation.says.startswith(begin) else None
 
 
 def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
-    """Return the relations that a user gives: texts of rules, `tied` columns, and relations that were found."""
+    """Return the relations given by the user: texts of rules, `tied` columns, and relations that were found."""
     if given is False:
         given = ()
     soft = given.soft if isinstance(given, Relations) else ()
@@ -225,7 +225,7 @@ def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
     if given is True or not isinstance(given, Iterable):
         raise InputError(
             f"relations is {spell(given)}; give a list of texts such as 'a <= b', mcce.tied(...) and relations that "
-            "were found, () for none, or None to have them found."
+            "were found, () for none, or None to search for them."
         )
     given = list(given)
     if not given:
@@ -233,7 +233,7 @@ def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
     finder = _Finder(matrix, schema)
     found: list[Relation] = []
     for each in given:
-        if isinstance(each, Relation):  # of the proposals as well
+        if isinstance(each, Relation):  # proposals as well
             for name in each.columns:
                 schema.position(name, f"a column of the relation {each.says!r},", "X")
             found.append(each)
@@ -252,18 +252,18 @@ def read_relations(given: Any, matrix: Floats, schema: Schema) -> Relations:
 
 
 class _Finder(SearchedColumns):
-    """Looks for relations in encoded rows."""
+    """Search for relations in encoded rows."""
 
     def __init__(self, matrix: Floats, schema: Schema, labels: Sequence[Any] | None = None) -> None:
         super().__init__(matrix, schema, labels)
-        self.n_functions = 4 * len(self.varying) * (len(self.varying) - 1)  # that are tried
-        self.chances: dict[tuple[int, int], float] = {}  # of functions
-        self.triples: list[tuple[int, ...]] = []  # columns of sums and the like, what is determined first
-        self.texts: dict[tuple[int, int], str] = {}  # of functions of a column, such as logarithms
+        self.n_functions = 4 * len(self.varying) * (len(self.varying) - 1)  # number tried
+        self.chances: dict[tuple[int, int], float] = {}  # log chances of functions
+        self.triples: list[tuple[int, ...]] = []  # columns of sums, products etc., the determined one first
+        self.texts: dict[tuple[int, int], str] = {}  # texts of functions of one column, such as logarithms
 
     def relations(self) -> Relations:
-        """Return the relations that hold in every row, the soft ones and the proposals, none of them by chance."""
-        with np.errstate(all="ignore"):  # what overflows is in no relation
+        """Return the exact relations, the soft ones and the proposals that chance does not explain."""
+        with np.errstate(all="ignore"):  # values that overflow satisfy no relation
             copies, linear, sums = self.copies(), self.linear(), self.sums()
             equations = self.equations(sums)
             functions = self.functions()
@@ -276,13 +276,13 @@ class _Finder(SearchedColumns):
             return Relations(kept, soft=soft, proposals=tuple(proposals))
 
     def tied(self, names: Sequence[Hashable]) -> Iterator[Relation]:
-        """Yield the relations of columns that a user says are tied, each to the first."""
+        """Yield the relations of columns declared as tied, each to the first."""
         places = [self.schema.position(name, "a column of tied(),", "X") for name in names]
         for other in places[1:]:
             yield self._tie(places[0], other)
 
     def given(self, says: str) -> Relation:
-        """Return a relation that a user says."""
+        """Return a relation given by the user as text."""
         relation = Relation("rule", says, ("",), 0)
         resolved = resolve_relation(relation, self.schema)
         names = tuple(self.features[j].name for j in resolved.columns)
@@ -291,7 +291,7 @@ class _Finder(SearchedColumns):
     # ---- functions
 
     def copies(self) -> list[Relation]:
-        """Return the copies of columns, each with the first column that has the same values; only that is looked at."""
+        """Return the copies of columns, each with the first column with the same values; only the first is searched."""
         firsts: dict[Hashable, int] = {}
         found = []
         for y in self.varying:
@@ -309,7 +309,7 @@ class _Finder(SearchedColumns):
     def linear(self) -> list[Relation]:
         """Return exact linear ties.
 
-        A tie that holds only as its values are rounded may be due to a sum: see `functions`.
+        A tie that holds only up to rounding may be due to a sum: see `functions`.
         """
         least = self.least(self.n_functions)
         found: list[Relation] = []
@@ -324,7 +324,7 @@ class _Finder(SearchedColumns):
         return found
 
     def functions(self) -> list[Relation]:
-        """Return ties and functions one way that no exact relation gives; to be called when these are known."""
+        """Return ties and one-way functions that do not follow from exact relations; to be called after these."""
         least = self.least(self.n_functions)
         pairs = sorted(self.chances, key=lambda pair: [self.rank[j] for j in pair])
         leads = self.leads(self.varying)
@@ -339,7 +339,7 @@ class _Finder(SearchedColumns):
             group = [y for y in tied[x] if self.lead[y] == x]
             found += self._write_ties(group, ((y, z) for y, z in combinations(group, 2) if z in tied[y]))
             for y in self.leads(leads):
-                # what lies between tells it
+                # functions that follow from an intermediate column are omitted
                 if (x, y) in chances and not any((x, z) in chances and (z, y) in chances for z in self.leads(leads)):
                     found.append(self._write_function(x, y, self.adjusted(chances[x, y], self.n_functions)))
         return found
@@ -349,10 +349,10 @@ class _Finder(SearchedColumns):
     ) -> Iterator[Relation]:
         """Yield relations that connect tied columns: linear ones with the shortest texts first, then tables.
 
-        A column is determined once where possible, so that all follow from one of them.
+        Each column is determined only once where possible, so that all follow from one of them.
         """
         part = {j: j for j in group}
-        near = [(x, y) for x, y in pairs if x in group[:LINKED]]  # of many columns, not all pairs
+        near = [(x, y) for x, y in pairs if x in group[:LINKED]]  # not all pairs of many columns
         texts = ((self._linear_relation(x, y, exact=exact), x, y) for x, y in near)
         linear = sorted(((*text, x, y) for text, x, y in texts if text is not None), key=lambda one: one[0])
         determined: set[Hashable] = set()
@@ -367,17 +367,17 @@ class _Finder(SearchedColumns):
             yield self._write_table(x, y, True, adjusted) if relation is None else replace(relation, chance=adjusted)
 
     def _fineness(self, j: int) -> tuple[float, int]:
-        """Return what tied columns are sorted by: the share of the range that the last digit is, coarse ones first."""
+        """Return the sort key of tied columns: the last digit as a share of the range, coarse columns first."""
         feature = self.features[j]
         return -float(f"{resolution(feature) / feature.span:.6g}"), self.rank[j]
 
     def _by_products(self, functions: Mapping[tuple[int, int], float]) -> set[tuple[int, int]]:
-        """Return which functions are due to sums and the like: a total rises with its largest part.
+        """Return the functions that are due to sums, products etc.: a total rises with its largest part.
 
-        Of columns that such relations connect, a function is kept if it has a text with few digits, or if relations
+        Between columns that such relations connect, a function is kept if its text has few digits, or if relations
         determine neither column and the third column of a relation is a function of one of the two as well.
         """
-        part = {j: j for j in self.lead}  # of the columns that relations connect, the first
+        part = {j: j for j in self.lead}  # the first of the columns connected by relations
         triples = [tuple(self.lead[j] for j in places) for places in self.triples]
         for places in triples:
             joined = {part[j] for j in places}
@@ -396,17 +396,17 @@ class _Finder(SearchedColumns):
         return dropped
 
     def _seem_functions_of(self, x: int) -> list[int]:
-        """Return the columns that another one seems to determine, by a few rows."""
+        """Return the columns that another one seems to determine, judged by a few rows."""
         known = self.screen[~np.isnan(self.screen[:, x])]
         rows = known[np.argsort(known[:, x], kind="stable")]
         new = np.concatenate([[True], rows[1:, x] != rows[:-1, x]])
         head = rows[np.maximum.accumulate(np.where(new, np.arange(new.size), 0))]
         seen = ~((rows != head) & ~np.isnan(rows) & ~np.isnan(head)).any(axis=0)
-        if self.is_ordered(x) and new.sum() > new.size / 2:  # most values are seen once: all columns are functions
+        if self.is_ordered(x) and new.sum() > new.size / 2:  # most values occur once: any column is a function
             rises = ~(rows < np.fmax.accumulate(rows)).any(axis=0)
             falls = ~(rows > np.fmin.accumulate(rows)).any(axis=0)
             bands = (rows[1:] != rows[:-1]).sum(axis=0) < self.n_values
-            # of values that are seen once each, no function is evidence but a monotone one, and one that has bands
+            # if values occur once each, only monotone functions and functions with bands are evidence
             repeated = self.sample.shape[0] - self.n_values[x]
             told = repeated * np.log(np.maximum(self.n_values, 1)) >= -self.least(self.n_functions)
             may_be = bands | told | np.isnan(rows).any(axis=0)
@@ -419,12 +419,12 @@ class _Finder(SearchedColumns):
         return self.chances[x, y]
 
     def _chance_of_function(self, x: int, y: int) -> float:
-        """Return the logarithm of the chance that one column looks like a function of another; infinite if it is none.
+        """Return the log chance that one column looks like a function of another; infinite if it is not a function.
 
-        Rows of which a value of x has only one each are no evidence, unless y rises or falls with x, is the same in a
-        whole range of x, or equals it.
+        Values of x that occur in one row only are not evidence, unless y rises or falls with x, is constant over a
+        range of x, or equals x.
         """
-        for rows in (self.screen, self.sample, self.matrix):  # a few rows tell most that are none
+        for rows in (self.screen, self.sample, self.matrix):  # a few rows exclude most pairs
             a, b = sorted_pairs(rows[:, x], rows[:, y])
             if a.size < 2 or (b[1:] != b[:-1])[a[1:] == a[:-1]].any():
                 return np.inf
@@ -440,7 +440,7 @@ class _Finder(SearchedColumns):
         return float(log_chance(counts) + min(ways))
 
     def _mean_the_same(self, x: int, y: int) -> bool:
-        """Return whether equal codes mean equal values."""
+        """Return whether equal codes stand for equal values."""
         one, other = self.features[x], self.features[y]
         return one.kind == other.kind and (one.levels is None or one.levels.equals(other.levels))
 
@@ -459,7 +459,7 @@ class _Finder(SearchedColumns):
         return written if threshold is None else replace(written, says=threshold, table=None)
 
     def _exact_threshold(self, x: int, y: int) -> str | None:
-        """Return the text of y as a threshold of x, if it is one in every row."""
+        """Return the text of y as a threshold of x, if it holds in every row."""
         table = self._table(x, y)
         steps = np.flatnonzero(table[1:, 1] != table[:-1, 1])
         if steps.size != 1 or not self.is_plain(x):
@@ -484,7 +484,7 @@ class _Finder(SearchedColumns):
         return int((~np.isnan(self.matrix[:, [x, y]]).any(axis=1)).sum())
 
     def _words(self, x: int, y: int, table: Floats) -> str:
-        """Return the words of a function: of one that tells whether x is 0, as a rule; else that it is one."""
+        """Return a function in words: an indicator of x = 0 as a rule, other functions as "x determines y"."""
         level, of_zero = np.unique(table[:, 1]), table[table[:, 0] == 0.0, 1]
         number, name = column_text(self.features[x].name), column_text(self.features[y].name)
         if not self.features[y].is_numeric and level.size == 2 and of_zero.size == 1:
@@ -501,7 +501,7 @@ class _Finder(SearchedColumns):
         return np.column_stack([keys, self.matrix[known, y][first]])
 
     def _tie(self, x: int, y: int) -> Relation:
-        """Return the tie of two columns that a user says are tied."""
+        """Return the tie of two columns declared as tied."""
         known = ~np.isnan(self.matrix[:, [x, y]]).any(axis=1)
         for a, b in ((x, y), (y, x)):
             pairs = np.unique(self.matrix[known][:, [a, b]], axis=0)
@@ -512,8 +512,8 @@ class _Finder(SearchedColumns):
                 seen = list(other.decode(pairs[twice[0] : twice[0] + 2, 1]))
                 raise InputError(
                     f"tied({spell(self.features[x].name)}, {spell(self.features[y].name)}): rows with {one.name} = "
-                    f"{spell(value)} have {other.name} = {spell(seen[0])} and {spell(seen[1])}; columns that are tied "
-                    "determine each other. Correct these rows, or say what holds as a rule."
+                    f"{spell(value)} have {other.name} = {spell(seen[0])} and {spell(seen[1])}; tied columns "
+                    "determine each other. Correct these rows, or give a rule instead."
                 )
         if not known.any():
             raise InputError(f"tied(): no row has both {self.features[x].name!r} and {self.features[y].name!r}.")
@@ -523,7 +523,7 @@ class _Finder(SearchedColumns):
     def _linear_relation(self, x: int, y: int, both: bool = True, exact: bool = False) -> tuple[int, Relation] | None:
         """Return the linear function of two columns, and the length of its text; None if there is none.
 
-        With `both`, each may be the one that is determined; with `exact`, rounding may not matter.
+        With `both`, either column may be the determined one; with `exact`, the function must hold without rounding.
         """
         found = []
         for of, to in ((x, y), (y, x)) if both else ((x, y),):
@@ -536,12 +536,12 @@ class _Finder(SearchedColumns):
         return next(iter(_tightest(found)), None)
 
     def _is_simple(self, x: int, y: int, both: bool) -> bool:
-        """Return whether two columns have a linear function with fewer digits than any slope could be fitted with."""
+        """Return whether two columns have a linear function with fewer digits than a fitted slope would need."""
         texts = [self._linear_text(x, y), self._linear_text(y, x) if both else None]
         return any(text is not None and text.is_simple for text in texts)
 
     def _linear_text(self, x: int, y: int) -> _LinearText | None:
-        """Return the shortest text of y as a linear function of x that all rows keep; None if there is none."""
+        """Return the shortest text of y as a linear function of x that holds in all rows; None if there is none."""
         a, b = column_text(self.features[x].name), column_text(self.features[y].name)
         if a is None or b is None or not (self.is_plain(x) and self.is_plain(y)):
             return None
@@ -572,7 +572,7 @@ class _Finder(SearchedColumns):
                     if not self.is_kept(Relation("tied", says, (self.features[x].name, self.features[y].name), 0)):
                         return None
                     length = len(_linear_text("", "", factor, times, plus)) + factor.count("/")
-                    # the share of slopes with so many digits that would fit as well by chance
+                    # the share of slopes with this many digits that would fit as well by chance
                     by_chance = 10.0**n_digits * 4.0 * slack.max() / abs(to[high] - to[low])
                     return _LinearText(says, times, length, is_exact, is_exact or by_chance <= RATE)
         return None
@@ -580,7 +580,7 @@ class _Finder(SearchedColumns):
     # ---- sums, differences, products and quotients
 
     def sums(self) -> list[Relation]:
-        """Return sums, differences, products and quotients of two columns; one for each three columns."""
+        """Return sums, differences, products and quotients of two columns; one for each set of three columns."""
         plain = [j for j in self.numbers if self.is_plain(j)]
         chance = {j: self.log_chance_of(j) for j in plain}
         n_tried = 3 * len(plain) ** 3
@@ -612,8 +612,8 @@ class _Finder(SearchedColumns):
     def _written(self, forms: Sequence[_Form]) -> list[tuple[_Form, Relation]]:
         """Return the tightest of the forms of a relation of three columns that hold in all rows, if any does.
 
-        Where several leave the same room, the form is taken that more rows keep to the last bit, and a sum rather than
-        a difference.
+        Of equally tight forms, the one that more rows satisfy to the last bit is chosen, and a sum rather than a
+        difference.
         """
         kept = []
         for form in forms:
@@ -624,7 +624,7 @@ class _Finder(SearchedColumns):
             if None in names or not self.is_kept(relation):
                 continue
             values, room = self.sample[:, target], resolution(*(self.features[j] for j in (target, one, other)))
-            if kind in ("product", "quotient"):  # in shares of the value, as the columns have no common unit
+            if kind in ("product", "quotient"):  # relative to the value, as the columns have no common unit
                 some = values[values != 0.0]
                 room = float(np.nanmedian(slack_of(self.features[target], some) / np.abs(some)))
             computed = _FORMS[kind][1](self.sample[:, one], self.sample[:, other])
@@ -632,7 +632,7 @@ class _Finder(SearchedColumns):
         return _tightest(kept)
 
     def _screened_sums(self, columns: Sequence[int]) -> Iterator[_Form]:
-        """Yield which columns seem to be the sum, difference, product or quotient of two others, by some rows."""
+        """Yield columns that seem to be the sum, difference, product or quotient of two others, judged by some rows."""
         rows = self.screen[:, columns].copy()
         for place, j in enumerate(columns):
             rows[np.isin(rows[:, place], list(self.codes[j])), place] = np.nan
@@ -646,7 +646,7 @@ class _Finder(SearchedColumns):
                 kept = (one != target) & (other != target) & ((one < other) if sign in "+*" else (one != other))
                 one, other = one[kept], other[kept]
                 at = 1
-                while one.size and at < rows.shape[0]:  # more rows at a time the fewer are left
+                while one.size and at < rows.shape[0]:  # the fewer pairs are left, the more rows per step
                     some = slice(at, at + max(1, 20_000 // one.size))
                     off = np.abs(compute(rows[some, one], rows[some, other]) - rows[some, [target]])
                     far = (off > slack[some, [target]]).any(axis=0)
@@ -657,7 +657,7 @@ class _Finder(SearchedColumns):
     # ---- equations of several columns
 
     def equations(self, sums: Sequence[Relation]) -> list[Relation]:
-        """Return equations of several columns that no others give, with at most a few exceptions."""
+        """Return equations of several columns that do not follow from others, with at most a few exceptions."""
         plain = [j for j in self.leads(self.numbers) if self.is_plain(j)]
         n_tried = max(len(self.numbers), 2) ** (MOST_TERMS + 1)
         rows = self.in_units(self.sample)[:, plain]
@@ -679,10 +679,10 @@ class _Finder(SearchedColumns):
             relation = self.checked(Relation("equation", says, tuple(self.features[j].name for j in places), 0), places)
             if relation is None:
                 continue
-            if len(places) == 2:  # half a unit beside the truth holds within the rounding, and computes other values
+            if len(places) == 2:  # an equation off by half a unit holds within the rounding, but computes other values
                 computes = self._computes(relation, places[1])
                 if computes and not relation.exceptions:
-                    self.texts[places[0], places[1]] = says  # functions of one column are looked for on their own
+                    self.texts[places[0], places[1]] = says  # functions of one column have a separate search
                 if not computes or not relation.exceptions:
                     continue
             n_forms = n_tried * CONSTANTS ** (candidate.n_constants if candidate is not None else 1)
@@ -690,18 +690,18 @@ class _Finder(SearchedColumns):
             if chance <= self.least(n_forms):
                 relation = replace(relation, chance=self.adjusted(chance, n_forms))
                 room = self._room(candidate, places)
-                length = len(says) + LONGER * says.count(" - ")  # a sum rather than a difference
+                length = len(says) + LONGER * says.count(" - ")  # sums are preferred to differences
                 found.setdefault(frozenset(places), []).append((room, length, (candidate, relation, places)))
         return list(self._independent(found, sums))
 
     def _computes(self, relation: Relation, target: int) -> bool:
-        """Return whether a relation computes the values of a column in all rows but its exceptions, as rounded."""
+        """Return whether a relation computes the rounded values of a column in all rows except its exceptions."""
         rows = self.matrix[self.uncoded(self.matrix, [self.schema.names.index(name) for name in relation.columns])]
         computed = resolve_relation(relation, self.schema).solve(rows, target)
         return int((~agree(self.features[target], computed, rows[:, target])).sum()) <= relation.exceptions
 
     def _independent(self, found: Mapping[Any, Any], sums: Sequence[Relation]) -> Iterator[Relation]:
-        """Yield the tightest equation of each set of columns, exact ones first, but those that others give."""
+        """Yield the tightest equation of each set of columns, exact ones first, if it does not follow from others."""
         spans: dict[str, list[Floats]] = {"linear": [], "monomial": []}
         determined: set[int] = set()
         for relation in sums:
@@ -736,7 +736,7 @@ class _Finder(SearchedColumns):
         return vector
 
     def _room(self, candidate: EquationCandidate | None, places: Sequence[int]) -> float:
-        """Return how much room an equation leaves, in a unit that all equations of the same columns share."""
+        """Return the tolerance of an equation, in a unit shared by all equations of the same columns."""
         target = self.features[places[-1]]
         if candidate is not None and candidate.form == "linear" and candidate.weights:
             weights = dict(zip((places[-1], *places[:-1]), candidate.weights))
@@ -748,7 +748,7 @@ class _Finder(SearchedColumns):
         return float(np.median(slack_of(target, values) / np.abs(values))) if values.size else np.inf
 
     def _date_differences(self) -> Iterator[tuple[None, str, tuple[int, ...]]]:
-        """Yield numbers that seem to be days, months or years between two dates, by some rows."""
+        """Yield numbers that seem to be days, months or years between two dates, judged by some rows."""
         dates = [j for j in self.leads(self.numbers) if getattr(self.features[j].dtype, "kind", "O") == "M"]
         plain = [j for j in self.leads(self.numbers) if self.is_plain(j)]
         if not plain:
@@ -774,7 +774,7 @@ class _Finder(SearchedColumns):
                         yield None, f"{name} == {text}", (*pair, plain[k])
 
     def thresholds(self) -> list[Relation]:
-        """Return columns of two values that are those of a number above and below a threshold, with few exceptions."""
+        """Return columns with two values that depend on a threshold of a number, with few exceptions."""
         numbers = [j for j in self.leads(self.numbers) if self.is_plain(j)]
         flags = [j for j in self.leads(self.varying) if self._two_values(j) is not None]
         n_tried = len(numbers) * len(flags)
@@ -815,7 +815,7 @@ class _Finder(SearchedColumns):
         return relation if relation is not None and relation.exceptions else None
 
     def _threshold_text(self, x: int, y: int, at: float, below: float, above: float) -> str | None:
-        """Return the text that y is one value from a threshold of x on, and another one below."""
+        """Return the text that y has one value if x is at or above a threshold, and another one below."""
         of, to, feature = column_text(self.features[x].name), column_text(self.features[y].name), self.features[y]
         if of is None or to is None:
             return None
@@ -836,10 +836,10 @@ class _Finder(SearchedColumns):
 
 
 def _split(is_high: Bools) -> tuple[int, int, bool]:
-    """Return where to split rows so that few are on the wrong side, how many are, and whether the high ones follow."""
+    """Return the split with the fewest rows on the wrong side, their number, and whether high values come last."""
     n, total = is_high.size, int(is_high.sum())
     before = np.concatenate([[0], np.cumsum(is_high)])
-    rising = before + (n - np.arange(n + 1)) - (total - before)  # high ones before, and low ones from there on
+    rising = before + (n - np.arange(n + 1)) - (total - before)  # high values before, low after
     at, down = int(rising.argmin()), int(rising.argmax())
     if rising[at] <= n - rising[down]:
         return at, int(rising[at]), True
@@ -847,7 +847,7 @@ def _split(is_high: Bools) -> tuple[int, int, bool]:
 
 
 def _are_related(columns: Sequence[int], equations: Sequence[Floats]) -> bool:
-    """Return whether some combination of equations, as coefficients over all columns, has none but these columns."""
+    """Return whether a linear combination of equations (coefficients over all columns) has only these columns."""
     if not equations:
         return False
     elsewhere = np.delete(np.array(equations), columns, axis=1)
@@ -855,10 +855,10 @@ def _are_related(columns: Sequence[int], equations: Sequence[Floats]) -> bool:
 
 
 def _tightest(found: Sequence[tuple[float, int, T]]) -> list[T]:
-    """Return the text of a relation that leaves the least room, if any; each comes with its room and a preference.
+    """Return the tightest text of a relation, if any; each comes with its tolerance and a preference.
 
     ``monthly == amount / months`` to a cent says more than ``months == amount / monthly`` to half a month: the finest
-    column is the one that is determined. Of texts that leave the same room the one with the least preference is taken.
+    column is the determined one. Of equally tight texts, the one with the smallest preference is chosen.
     """
     least = min((room for room, _, _ in found), default=0.0)
     close = [each for each in found if each[0] <= ROOM * least]
@@ -869,8 +869,8 @@ def _quotient(a: Floats, b: Floats) -> Floats:
     return np.where(b == 0.0, np.nan, a / b)
 
 
-_Form = tuple[str, int, int, int]  # kind, the column that is determined, and the two that it is computed from
-# kinds by preference, with the sign, and what it computes
+_Form = tuple[str, int, int, int]  # kind, the determined column, and the two columns that it is computed from
+# kinds in order of preference, with the operator and its function
 _FORMS: dict[str, tuple[str, Callable[[Floats, Floats], Floats]]] = {
     "sum": ("+", np.add),
     "difference": ("-", np.subtract),
@@ -886,9 +886,9 @@ class _LinearText:
     Attributes
     ----------
     slope : its slope.
-    length : of the text without names; a quotient counts as longer than a product.
+    length : length of the text without names; a quotient counts as longer than a product.
     is_exact : whether the columns lie on a line without rounding, such as 6 k and 7 k.
-    is_simple : whether its slope has fewer digits than one that is fitted to rounded values would need.
+    is_simple : whether its slope has fewer digits than a slope fitted to rounded values would need.
     """
 
     says: str
@@ -899,7 +899,7 @@ class _LinearText:
 
 
 def _short_factors(estimate: float) -> Iterator[tuple[int, str, float]]:
-    """Yield factors near an estimate with ever more digits, each with its text after a name; divisors as well."""
+    """Yield factors near an estimate with an increasing number of digits, each with its text; divisors as well."""
     if not np.isfinite(estimate) or abs(estimate) < np.finfo(np.float64).tiny:
         return
     for digits in range(1, 13):

@@ -1,15 +1,16 @@
 """Ties and relations between columns: what they are, and how counterfactuals keep them.
 
-`mcce.plausibility.relation_finder` finds them in the training rows. What is kept, of a factual that keeps it itself:
+`mcce.plausibility.relation_finder` finds them in the training rows. Counterfactuals keep the relations that their
+factual satisfies:
 
 1. A column that others determine is not searched: it is computed from these whenever one of them changes. Tied columns
    change together, or not at all where one of them is fixed. A derived column is computed by its own formula only.
-2. All relations are checked for every candidate. A formula that the user gave holds wherever an input changes, even if
-   the factual breaks it.
+2. All relations are checked for every candidate. A formula given by the user must hold whenever an input changes, even
+   if the factual violates it.
 3. A column that a formula computes, or that is tied to another one, is not counted as a change (`uncounted`).
 
-Which columns are searched is decided by adding them one by one, those first that no relation determines. Whatever
-follows from the columns so far is computed: so relations that follow from others cost nothing, however many there are.
+The searched columns are chosen one by one, first those that no relation determines. Columns that follow from the chosen
+ones are computed, so relations that follow from others add no work.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from mcce.storage.state import stateful
 from mcce.table import Feature, Schema
 
 UNSOLVED = ("order", "together", "near")  # kinds of relations that determine no column
-ROOM = 1.01  # times the least room that a text leaves is as little
+ROOM = 1.01  # tolerances up to this factor count as equal
 
 
 @stateful("Relation")
@@ -48,15 +49,15 @@ class Relation:
         "product", "quotient" (the first two determine the last), "equation" (the others determine the last), "order",
         "together", "near" (the last lies near a formula of the others), "rule" (given by the user), or "derived" (a
         formula given by the user).
-    says : the relation in words; a text that `mcce.rule` reads, unless it has a table or a function.
+    says : the relation in words; a text in the grammar of `mcce.rule`, unless it has a table or a function.
     columns : the names of its columns.
-    rows : how many training rows show it.
-    chance : the probability that unrelated columns look like that, for all relations tried together; None of those
-        that a user gives.
-    table : encoded values of the first column and what the second has with each; None if `says` tells it all.
-    exceptions : how many training rows break it, beside those that show it.
-    first : the labels of the first rows that break it.
-    formula : the formula of a derived column that is a Python function; None if `says` tells it all.
+    rows : number of training rows that satisfy it.
+    chance : the probability of such a relation between independent columns, adjusted for all relations tried; None for
+        relations given by the user.
+    table : encoded values of the first column with those of the second; None if `says` is complete.
+    exceptions : number of training rows that violate it, not included in `rows`.
+    first : the labels of the first exceptions.
+    formula : the formula of a derived column that is a Python function; None if `says` is complete.
 
     Examples
     --------
@@ -106,9 +107,9 @@ class Relations(Sequence[Relation]):
     ----------
     soft : tuple of Relation
         Orders, values that come together, narrow bands of ratios and numbers near a formula, in at least 98 % of the
-        rows, far more often than by chance. A counterfactual keeps those that its factual keeps.
+        rows, far more often than by chance. A counterfactual keeps those that its factual satisfies.
     proposals : tuple of Relation
-        Formulas that at most 1 % of the rows break. They are not kept; to keep one, give its text at `fit`.
+        Formulas with at most 1 % of exceptions. They are not kept; to keep one, pass its text to `fit`.
 
     Examples
     --------
@@ -125,7 +126,7 @@ class Relations(Sequence[Relation]):
     """
 
     relations: tuple[Relation, ...] = stored(tuple, of=Relation, default=())
-    are_given: bool = stored(bool, default=False)  # by the user, not found
+    are_given: bool = stored(bool, default=False)  # by the user, as opposed to found
     soft: tuple[Relation, ...] = stored(tuple, of=Relation, default=())
     proposals: tuple[Relation, ...] = stored(tuple, of=Relation, default=())
 
@@ -155,10 +156,10 @@ class Relations(Sequence[Relation]):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A table of all of them.
+        """A table of all relations.
 
-        It has the kind, the relation in words, its columns, how many rows show it, the chance of that, how many rows
-        break it, and whether it is kept, soft (kept where the factual keeps it) or proposed.
+        The columns are the kind, the relation in words, its columns, the number of rows that satisfy it, the chance,
+        the number of exceptions, and whether it is kept, soft (kept where the factual satisfies it) or proposed.
         """
         status, listed = zip(*self._listed()) if any(self._listed()) else ((), ())
         columns = {
@@ -173,12 +174,12 @@ class Relations(Sequence[Relation]):
         return pd.DataFrame(columns)
 
     def without(self, *left_out: Hashable) -> Relations:
-        """Return the relations but some, named by their words, or by a column of theirs."""
+        """Return the relations except some, given by their text or by one of their columns."""
         every = [each for _, each in self._listed()]
         known = {each.says for each in every} | {name for each in every for name in each.columns}
         for each in left_out:
             if each not in known:
-                raise InputError(f"without({spell(each)}): no relation says that or has that column; {self!r}.")
+                raise InputError(f"without({spell(each)}): no relation has that text or that column; {self!r}.")
         named = set(left_out)
         parts = (
             tuple(r for r in some if r.says not in named and not named & set(r.columns))
@@ -187,7 +188,7 @@ class Relations(Sequence[Relation]):
         return Relations(next(parts), soft=next(parts), proposals=next(parts))
 
     def with_formulas(self, formulas: Sequence[Formula]) -> Relations:
-        """Return the relations with the formulas of derived columns, in place of relations of the same columns."""
+        """Return the relations with the formulas of derived columns, which replace relations of the same columns."""
         if not formulas:
             return self
         columns = [{each.target, *each.inputs} for each in formulas]
@@ -209,16 +210,16 @@ def derived_relation(formula: Formula) -> Relation:
 
 @dataclass(frozen=True)
 class Tied:
-    """Columns that determine each other, as the user says; made by `tied`."""
+    """Columns that determine each other, as declared by the user with `tied`."""
 
     columns: tuple[Hashable, ...]
 
 
 def tied(*columns: Hashable) -> Tied:
-    """Say that columns determine each other: they change together, or not at all.
+    """Declare that columns determine each other: they change together, or not at all.
 
-    Which value goes with which is learned from the training rows, where one value of a column may not be seen with two
-    values of another.
+    The pairs of values are learned from the training rows, in which no value of a column may occur with two values of
+    another.
 
     Examples
     --------
@@ -233,7 +234,7 @@ def tied(*columns: Hashable) -> Tied:
     return Tied(columns)
 
 
-# ---- relations that can be asked and solved
+# ---- checking and solving relations
 
 
 @dataclass(frozen=True)
@@ -243,9 +244,10 @@ class _Resolved:
     Attributes
     ----------
     columns : the columns that it reads.
-    solvable : those that it can be solved for, the determined one first.
-    exactly : those of them whose solution keeps the relation: not a coarse column that determines a finer one.
-    holds, solve : whether rows keep it; the values of a column that it gives.
+    solvable : the columns that it can be solved for, the determined one first.
+    exactly : the solvable columns whose solution satisfies the relation; a column coarser than the determined one is
+        not among them.
+    holds, solve : functions that check rows, and that compute a column.
     """
 
     relation: Relation
@@ -256,7 +258,7 @@ class _Resolved:
     solve: Callable[[Floats, int], Floats]
 
     def not_for(self, derived: set[int]) -> _Resolved:
-        """Return the relation, not to be solved for derived columns, which have formulas of their own."""
+        """Return the relation, not solvable for derived columns, which have their own formulas."""
         if derived.isdisjoint(self.solvable):
             return self
         solvable, exactly = (tuple(j for j in some if j not in derived) for some in (self.solvable, self.exactly))
@@ -294,7 +296,7 @@ def _resolve_table(relation: Relation, schema: Schema) -> _Resolved:
 
 
 def _look_up(table: Floats, values: Floats, of: Feature, to: Feature) -> Floats:
-    """Return what goes with each value; between two values of the table what both have, or lies between; else NaN."""
+    """Return the table entry of each value; between two entries, a value that both share or that lies between."""
     keys, images = table[:, 0], table[:, 1]
     place = np.clip(np.searchsorted(keys, values), 0, keys.size - 1)
     before = np.maximum(place - 1, 0)
@@ -326,7 +328,7 @@ def _resolve_function(relation: Relation, formula: Formula, schema: Schema) -> _
 
 
 def _resolve_says(relation: Relation, schema: Schema) -> _Resolved:
-    """Return a relation that a rule says: an equation is solved for its columns, all else is asked."""
+    """Return a relation given as a rule: an equation can be solved for its columns, other rules are only checked."""
     resolved = resolve_rule(rule(relation.says), schema)
     condition = resolved.condition
     assert condition is not None
@@ -371,14 +373,14 @@ def _resolve_equation(relation: Relation, target: ColumnValue, value: Value, sch
     linear = _linear(value)
     reads = sorted({target.column, *(_columns(value))})
     coefficients = None if linear is None else {**linear[1], target.column: linear[1].get(target.column, 0.0) - 1.0}
-    if coefficients is not None:  # of the columns of the row, in their units
+    if coefficients is not None:  # by column of the row, in its unit
         coefficients = {column: weight for column, weight in coefficients.items() if weight != 0.0}
 
     def holds(rows: Floats) -> Bools:
         with np.errstate(all="ignore"):
             left, right = target.of(rows, rows), value.of(rows, rows)
             close = np.abs(left - right) <= slack_of(schema.features[target.column], left) * abs(target.times)
-        if relation.kind == "derived":  # a value that is out of date does not pass for want of a formula's value
+        if relation.kind == "derived":  # an old value is invalid if the formula gives none
             return np.asarray(close | (np.isnan(left) & np.isnan(right)))
         return np.asarray(close | np.isnan(left) | np.isnan(right))
 
@@ -397,7 +399,7 @@ def _resolve_equation(relation: Relation, target: ColumnValue, value: Value, sch
                         rest = rest + weight * unit[other].of(rows, rows)
                 found = (-rest / coefficients[column] - unit[column].plus) / unit[column].times
             found = feature.grid.put(found)
-            if relation.kind == "derived":  # computed whatever it is
+            if relation.kind == "derived":  # not limited to the training range
                 return found
             return np.where((found >= feature.low) & (found <= feature.high), found, np.nan)
 
@@ -413,14 +415,14 @@ def _resolve_equation(relation: Relation, target: ColumnValue, value: Value, sch
 
 
 def slack_of(feature: Feature, values: Floats) -> Floats:
-    """Return half of the last digit of a column, for each of its values."""
+    """Return half of the last digit of a column, for each value."""
     if feature.decimals is not None:
         return np.maximum(0.5000001 * 10.0**-feature.decimals, 4.0 * np.finfo(np.float64).eps * np.abs(values))
     return _precision(feature) * np.maximum(np.abs(values), 1e-3 * feature.high - 1e-3 * feature.low)
 
 
 def resolution(feature: Feature, *others: Feature) -> float:
-    """Return half of the last digit of a column; of floats a share of the largest range of it and of others."""
+    """Return half of the last digit of a column; for floats, a share of the largest range of it and of others."""
     if feature.decimals is not None:
         return float(0.5 * 10.0**-feature.decimals)
     precision = _precision(feature)
@@ -436,7 +438,7 @@ def _columns(value: Value) -> set[int]:
 
 
 def _linear(value: Value) -> tuple[float, dict[int, float]] | None:
-    """Return the constant and the coefficients of a linear function of columns; None if it is another one."""
+    """Return the constant and the coefficients of a linear function of columns; None if it is not linear."""
     if isinstance(value, Constant):
         return value.value, {}
     if isinstance(value, ColumnValue):
@@ -459,7 +461,7 @@ def _linear(value: Value) -> tuple[float, dict[int, float]] | None:
 
 
 def _reads_missing(node: Any) -> bool:
-    """Return whether a condition asks for missing values."""
+    """Return whether a condition refers to missing values."""
     parts = getattr(node, "parts", ()) or [
         getattr(node, name) for name in ("part", "condition", "then", "otherwise") if hasattr(node, name)
     ]
@@ -471,13 +473,13 @@ def _reads_missing(node: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class KeptRelations:
-    """Relations ready to be kept while searching; made by `keep_relations`.
+    """Relations prepared for a search by `keep_relations`.
 
     Attributes
     ----------
-    demanded : what is asked of candidates.
+    demanded : relations that candidates must satisfy.
     stays : columns that do not change, as they are tied to fixed ones.
-    computed : columns that are computed from others, each with the relation that tells how; sources come first.
+    computed : columns that are computed from others, each with its relation; sources come first.
     made_of : the relations, the columns of the table, and which of these are fixed.
     """
 
@@ -487,23 +489,23 @@ class KeptRelations:
     made_of: tuple[Relations, Schema, tuple[int, ...]]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Send to another process what these are made of: functions cannot be sent."""
+        """Pickle `made_of` only: functions cannot be pickled."""
         return keep_relations, self.made_of
 
     @property
     def determined(self) -> list[int]:
-        """Columns that are not searched: they stay, or are computed."""
+        """Columns that are not searched: they do not change, or are computed."""
         return [*self.stays, *(column for column, _ in self.computed)]
 
     @property
     def derived_that_stay(self) -> list[int]:
-        """Derived columns whose inputs all stay."""
+        """Derived columns whose inputs do not change."""
         derived = {each.solvable[0] for each in self.demanded if each.relation.kind == "derived"}
         return [column for column in self.stays if column in derived]
 
     @cached_property
     def derived(self) -> list[int]:
-        """Columns that a formula computes from others: derived ones, and those that a relation determines; no ties."""
+        """Columns computed by a formula: derived columns and those determined by a relation, without ties."""
         computed = [
             column for column, each in self.computed if each.relation.kind != "tied" and column in self.uncounted
         ]
@@ -519,9 +521,9 @@ class KeptRelations:
         ]
 
     def complete(self, rows: Floats, factuals: Floats) -> Floats:
-        """Return rows with what relations determine, where a column that it depends on is not the factual's.
+        """Return rows with the determined columns computed, wherever an input differs from the factual's.
 
-        A value that cannot be computed is the factual's own, so that the relation does not hold.
+        A value that cannot be computed is replaced by the factual's, so that the relation does not hold.
         """
         if not self.stays and not self.computed:
             return rows
@@ -545,21 +547,21 @@ class KeptRelations:
         return keep_relations(Relations(derived), schema, fixed)
 
     def of_factuals(self, factuals: Floats) -> FactualRelations:
-        """Return what is asked of the candidates of some factuals."""
+        """Return the relations that the candidates of some factuals must satisfy."""
         kept = np.array([each.holds(factuals) for each in self.demanded], dtype=bool)
         return FactualRelations(self.demanded, kept, factuals)
 
 
 @dataclass(frozen=True, eq=False)
 class FactualRelations:
-    """The relations of some factuals: `kept[r, i]` says whether the factual at i keeps relation r itself."""
+    """The relations of some factuals: `kept[r, i]` says whether factual i satisfies relation r."""
 
     demanded: tuple[_Resolved, ...]
     kept: Bools
     factuals: Floats
 
     def hold(self, rows: Floats, owner: Ints) -> Bools:
-        """Return which rows keep all relations that their factuals keep; `owner` has the position of each factual."""
+        """Return which rows satisfy all relations that their factuals satisfy; `owner` has their positions."""
         held = np.ones(rows.shape[0], dtype=bool)
         for each, kept in zip(self.demanded, self.kept):
             excused = ~kept[owner]
@@ -571,7 +573,7 @@ class FactualRelations:
 
 
 def keep_relations(relations: Relations, schema: Schema, fixed: Sequence[int]) -> KeptRelations | None:
-    """Return relations ready to be kept, where some columns are fixed; None if there are none."""
+    """Return relations prepared for a search with some fixed columns; None if there are none."""
     if not relations.relations and not relations.soft:
         return None
     resolved = [resolve_relation(each, schema) for each in (*relations, *relations.soft)]
@@ -584,12 +586,12 @@ def keep_relations(relations: Relations, schema: Schema, fixed: Sequence[int]) -
     stays = set(fixed)
     for column in fixed:
         _solve_from(column, equations, stays, lambda each: each.solvable)
-    # of tied columns that determine each other exactly, the first in the table is reported
+    # of columns tied exactly, the first in the table is reported
     are_alike = [len(each.columns) == len(each.exactly) == 2 for each in resolved]
     targets = {each.solvable[0] for each, alike in zip(resolved, are_alike) if each.solvable and not alike}
 
     def is_last(column: int) -> tuple[bool, bool, int]:
-        """Order columns to search: those that no relation determines, and parts of sums before what is tied to them."""
+        """Return the sort key of columns to search: undetermined columns and parts of sums come first."""
         is_only_tied = all(len(each.columns) == 2 and column in each.exactly for each in equations[column])
         return column in targets, is_only_tied, column
 
@@ -609,10 +611,10 @@ def _solve_from(
     known: set[int],
     solvable: Callable[[_Resolved], Sequence[int]],
 ) -> list[tuple[int, _Resolved]]:
-    """Add a column to those that are known, and all that follow; return these, each with the relation that gives it.
+    """Add a column and all that follow from it to the known columns; return the latter, each with its relation.
 
-    A column follows if it is the only unknown one of an equation that can be solved for it. The column that a relation
-    determines is taken before what another one gives by solving it for a source.
+    A column follows if it is the only unknown one of an equation that can be solved for it. Columns that a relation
+    determines come before those for which a relation has to be solved.
     """
     found: list[tuple[int, _Resolved]] = []
     waiting: deque[tuple[int, _Resolved | None]] = deque([(column, None)])

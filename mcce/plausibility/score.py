@@ -1,38 +1,38 @@
 """The plausibility of a row: every cell given all others, the row as a whole, and its nearness to real rows.
 
-The paper's criterion 1 asks that p(mutable | fixed) be above some epsilon. The least of several parts decides, so that
-a likely cell cannot pay for an unlikely one:
+The paper's criterion 1 requires p(mutable | fixed) to be above some epsilon. Here the score is the minimum of several
+parts, so that a likely cell cannot compensate for an unlikely one:
 
-1. Folds. A training row's fold is a hash of its cells, so that what judges a row has not seen it, be it a training row
-   or a new factual; the candidates of a factual are judged as it is. Of equal training rows, the first is in that fold
-   and the others in any: one of them is left out, not all.
-2. Trees. For each mutable column and fold, a tree splits the other rows where the distribution of the column changes:
-   its values are put into classes, and a node asks the question about another column with the largest chi-square
-   statistic, if chance does not explain it (level 0.05 over all questions of a node, Bonferroni). So it sees spread and
-   several modes as well as means. In a leaf, the counts of the bins of the column, smoothed over neighbouring bins,
-   with a third of a row spread like the margin, are its conditional density: per bin of levels, missing values and
-   numbers that many rows share; per unit of other numbers.
-3. Cells. A cell's share is that of real cells of its column, scored by trees that have not seen them, whose log density
-   is as low or lower. The first part is the least cell. The second is how far a row is outside the ranges of the rows
-   outside its fold.
-4. The row as a whole. Three scores see cells that are each likely and together are not: the sum of the log shares of
-   the cells, the largest conditional residual of a number, and the Mahalanobis distance (`mcce.plausibility.linear`).
-   Each becomes a share of real rows; the sum of the logarithms of the three is the third part (Fisher's combination).
-5. Nearness. The mean distance (Gower's sum) to the five nearest of some rows that are outside the fold. It sees holes
-   that no single cell shows.
-6. Every part is turned into the share of real rows that are as low or lower, and the score of the row is the least of
-   these; nearness counts double before, so that the others decide first.
-7. A candidate is judged for what it changes. A cell that it keeps does not count if it is no less likely than in the
-   factual, nor do the row as a whole and nearness if they are no worse than the factual's. So the answer of an
-   unusual person may stay as unusual as the person.
-8. Calibration. The plausibility of a row is the share of training rows, each judged by the parts that have not seen it,
-   that have a score as low or lower: at `floor=0.05` one real row in twenty is rejected, or fewer where many have equal
-   scores.
+1. Folds. The fold of a row is a hash of its cells. A training row or a new factual is scored by parts that were fitted
+   without rows of its fold; candidates are scored in the fold of their factual. Of equal training rows, the first is in
+   the hashed fold and the others are in any fold: one of them is held out, not all.
+2. Trees. For each mutable column and fold, a tree splits the rows of the other folds where the distribution of the
+   column changes: its values are grouped into classes, and a node is split by the other column with the largest
+   chi-square statistic, if it is significant (level 0.05 over all splits of a node, Bonferroni). The trees thus detect
+   changes of spread and of modes as well as of means. The conditional density in a leaf is given by the counts of the
+   bins of the column, smoothed over neighbouring bins, plus a third of a row distributed like the marginal: per bin for
+   levels, missing values and numbers that many rows share; per unit for other numbers.
+3. Cells. The share of a cell is the share of real cells of its column, each scored out of fold, with a log density as
+   low or lower. The first part is the smallest share of a cell. The second is the distance of a row from the ranges of
+   the rows outside its fold.
+4. The row as a whole. Three scores detect cells that are likely one by one, but not jointly: the sum of the log shares
+   of the cells, the largest conditional residual of a number, and the Mahalanobis distance
+   (`mcce.plausibility.linear`). Each becomes a share of real rows; the sum of the logarithms of the three is the third
+   part (Fisher's combination).
+5. Nearness. The mean distance (Gower's sum) to the five nearest of some rows outside the fold. It detects holes that no
+   single cell shows.
+6. Every part is converted to the share of real rows that are as low or lower, and the score of the row is the minimum
+   of these; the share of nearness is doubled before, so that the others decide first.
+7. A candidate is scored for its changes. A cell that it keeps does not count if it is no less likely than in the
+   factual, nor do the row as a whole and nearness if they are no worse than the factual's. The counterfactual of an
+   unusual factual may therefore be as unusual as the factual.
+8. Calibration. The plausibility of a row is the share of training rows, scored out of fold, that have a score as low or
+   lower: at `floor=0.05` one real row in twenty is rejected, or fewer where many have equal scores.
 
 Weights of training rows count as copies; copies of a row are neighbours of each other.
 
-The mixture of `mcce.samplers.mixture` in place of the Mahalanobis distance sees more of non-linear dependence, but
-explaining then takes ten times as long.
+The mixture of `mcce.samplers.mixture` in place of the Mahalanobis distance would detect more non-linear dependence, but
+explaining would take ten times as long.
 """
 
 from __future__ import annotations
@@ -77,18 +77,18 @@ from mcce.table.weights import copies_at, deviation_of, sorted_with_weights
 Bytes = npt.NDArray[np.uint8]
 
 BINS = 128
-MOST_ROWS = 10_000  # that the trees of a fold are grown on
-MOST_NEAR = 3_000  # among which the nearest of a row are looked for
-MOST_CALIBRATING = 5_000  # rows that nearness, and the whole, are calibrated on
+MOST_ROWS = 10_000  # training rows of the trees of a fold
+MOST_NEAR = 3_000  # rows among which the nearest are searched
+MOST_CALIBRATING = 5_000  # rows for the calibration of nearness and of the row as a whole
 NEAREST = 5
-CLASSES = 12  # into which the values of a column are put, to find where it changes
-FEWEST = 20.0  # rows of a leaf
+CLASSES = 12  # classes of the values of a column
+FEWEST = 20.0  # fewest rows of a leaf
 DEPTH = 12
-LEVEL = 0.05  # of the questions of a node
-PSEUDO_ROWS = 0.3  # of a leaf: with more, a value that its rows do not have is vouched for by the margin
+LEVEL = 0.05  # level of all splits of a node together
+PSEUDO_ROWS = 0.3  # rows added to a leaf; with more, values that its rows do not have would become likely
 NEARNESS_COUNTS = 2.0
-FARTHEST = 1e6  # larger distances count as this one
-MOST_KEPT = 1_024  # factuals of which something is kept
+FARTHEST = 1e6  # upper limit of distances
+MOST_KEPT = 1_024  # factuals with cached results
 
 
 @stateful("plausibility.Binning")
@@ -96,7 +96,7 @@ MOST_KEPT = 1_024  # factuals of which something is kept
 class Binning:
     """The values at which the bins of each column end; bin b > 0 holds values above edge b - 2, up to edge b - 1.
 
-    A bin fits in a byte, so that a tree reads a cell at the price of one: the other binnings need exact values.
+    A bin fits in a byte, which makes reading a cell cheap; the other binnings need exact values.
     """
 
     edges: tuple[Floats, ...] = stored(tuple, of=stored(FLOAT, None, rising=True))
@@ -111,21 +111,21 @@ class Binning:
 
     @cached_property
     def joined(self) -> tuple[Floats, Ints]:
-        """The edges of all columns in a row, and where each column's begin."""
+        """The edges of all columns one after the other, and where each column begins."""
         return np.concatenate([*self.edges, np.empty(0)]), np.cumsum([0, *(edges.size for edges in self.edges)])
 
 
 @stateful("plausibility.Scale")
 @dataclass(frozen=True)
 class Scale:
-    """Scores of real rows in order, by which others are turned into shares; `upto` are sums of their weights."""
+    """Sorted scores of real rows, which convert other scores to shares; `upto` has cumulative weights."""
 
     values: Floats = stored(FLOAT, "rows", rising="weakly")
     upto: Floats | None = stored(FLOAT, "rows", above=0.0, rising=True, optional=True, default=None)
 
     @classmethod
     def of(cls, scores: Floats, weights: Floats | None) -> Scale:
-        """Order the scores of real rows."""
+        """Sort the scores of real rows."""
         ordered, of_ordered = sorted_with_weights(scores, weights)
         return cls(ordered, None if of_ordered is None else np.cumsum(of_ordered))
 
@@ -137,12 +137,12 @@ class Scale:
         return np.asarray((1.0 + below) / (self.total + 1.0), dtype=np.float64)
 
     def share_of_others(self, scores: Floats, weights: Floats | None) -> Floats:
-        """Return the share of each of the real rows among the others, as one that was not there would have it."""
+        """Return the share of each real row among the others, as for a new row."""
         own = 1.0 if weights is None else weights
         return np.asarray((self.share(scores) * (self.total + 1.0) - own) / (self.total + 1.0 - own))
 
     def least(self, share: float) -> float:
-        """Return the least score whose share is at least so much; -inf if any is."""
+        """Return the least score with at least a given share; -inf if every score has it."""
         needed = share * (self.total + 1.0) - 1.0 - 1e-9
         if needed <= 0.0 or not self.values.size:
             return -np.inf
@@ -170,9 +170,9 @@ class Conditionals:
 
     Attributes
     ----------
-    targets, roots : the columns, and the root of each one's tree.
-    column, cut, single, left : of a node (`mcce.plausibility.kernels`); `left` of a leaf is its row in `share`.
-    share : by leaf and bin of the target, the share of real cells that are as unlikely or more so.
+    targets, roots : the columns, and the roots of their trees.
+    column, cut, single, left : by node (`mcce.plausibility.kernels`); `left` of a leaf is its row in `share`.
+    share : by leaf and bin of the target, the share of real cells that are at most as likely.
     """
 
     targets: Int32s = stored(INT32, "targets")
@@ -184,7 +184,7 @@ class Conditionals:
     share: Floats = stored(FLOAT, "leaves", BINS, finite=True)
 
     def check_state(self) -> None:
-        """Refuse nodes that lead nowhere."""
+        """Raise if a node has invalid children."""
         n = self.column.size
         leaf = self.column < 0
         check_between(self.left[leaf], "left", 0, self.share.shape[0] - 1)
@@ -204,7 +204,7 @@ class Joint:
 
     @classmethod
     def of(cls, sums: Floats, residual: Floats, square: Floats, weights: Floats | None) -> tuple[Joint, Floats]:
-        """Order the scores of real rows; return the share of each among the others as well."""
+        """Sort the scores of real rows; return the share of each among the others as well."""
         scores = sums, -residual, -square
         by_sum, by_residual, by_square = (Scale.of(each, weights) for each in scores)
         scales = by_sum, by_residual, by_square
@@ -223,7 +223,7 @@ def _sum_of_logs(shares: Sequence[Floats]) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Own:
-    """The factuals that rows are made for, and how plausible these are themselves: nothing that stays as it is counts.
+    """The factuals of rows and their plausibility: parts no worse than the factual's do not count (step 7).
 
     Attributes
     ----------
@@ -244,15 +244,15 @@ class Own:
 
 @dataclass(frozen=True, eq=False)
 class Origins:
-    """The rows that others were made from by changing a few cells, with what is known of some of them.
+    """The rows from which others were made by changing a few cells, with cached results.
 
     Attributes
     ----------
     rows : the origins.
-    places : for each row that was made, the place of its origin.
-    of : for each origin, the place of its factual.
+    places : the position of the origin of each row.
+    of : the position of the factual of each origin.
     own : the factuals.
-    cells, near, scores : what is known of the cells, distances and normal scores of some origins.
+    cells, near, scores : cached cells, distances and normal scores of some origins.
     """
 
     rows: Floats
@@ -264,30 +264,30 @@ class Origins:
     scores: KnownNormalScores
 
     def __getitem__(self, which: Ints) -> Origins:
-        """Return the origins of some of the rows, with all that is known."""
+        """Return the origins of some of the rows, with the cached results."""
         return replace(self, places=self.places[which])
 
     @property
     def factual(self) -> Ints:
-        """The place of each row's factual."""
+        """The position of the factual of each row."""
         return self.of[self.places]
 
 
 @stateful("plausibility.Plausibility")
 @dataclass(frozen=True)
 class Plausibility:
-    """Conditionals and neighbours of real rows by fold, and the scales that turn these into shares.
+    """Conditionals and neighbours of real rows by fold, and the scales that convert scores to shares.
 
     Attributes
     ----------
     binning : the bins of all columns.
     low, high : the range of the rows outside a fold, by fold and column; levels and columns without a value have none.
-    conditionals : by fold.
-    neighbours : by fold, encoded rows among which the nearest are looked for, column by column.
-    scale : of a step in each column; 0 where any change is a whole step.
+    conditionals : the trees by fold.
+    neighbours : by fold, encoded rows among which the nearest are searched, column by column.
+    scale : factor of a step in each column; 0 where any change is a whole step.
     linear : normal scores, and their precision by fold.
-    cells, outside, joint, nearness : scales of the least cell, of how far rows are out of range, of the row as a whole,
-        and of its distance to the nearest rows.
+    cells, outside, joint, nearness : scales of the least cell, of the distance from the ranges, of the row as a whole,
+        and of the distance to the nearest rows.
     calibration : the scale of the least of these shares.
     """
 
@@ -305,7 +305,7 @@ class Plausibility:
     calibration: Scale = stored(Scale)
 
     def check_state(self) -> None:
-        """Refuse parts that are not of the same columns."""
+        """Raise if the parts have different numbers of columns."""
         p = self.scale.size
         require(len(self.binning.edges) == p, "binning is not of as many columns as scale")
         for fold in self.conditionals:
@@ -313,7 +313,7 @@ class Plausibility:
             check_between(fold.targets, "targets", 0, p - 1)
 
     def check_columns(self, n_columns: int) -> None:
-        """Refuse a scale that is not of a table with so many columns."""
+        """Raise if the number of columns differs from that of the table."""
         require(len(self.binning.edges) == n_columns, "plausibility is not of as many columns as there are")
 
     @classmethod
@@ -326,7 +326,7 @@ class Plausibility:
         progress: bool | None = None,
         weights: Floats | None = None,
     ) -> Plausibility:
-        """Learn what real rows look like from encoded training rows, by their weights if they have some."""
+        """Fit all parts to encoded training rows, with their weights if given."""
         n = matrix.shape[0]
         keys, n_folds = _row_keys(matrix), _count_folds(n)
         fold, met = _fold(keys, n_folds), _fold(hash_rows(matrix), n_folds)
@@ -378,11 +378,11 @@ class Plausibility:
         return cls(binning, low, high, conditionals, near, scale, linear, *parts)
 
     def fold_of(self, matrix: Floats) -> Ints:
-        """Return the fold of each encoded factual: that of trees and neighbours which it does not belong to."""
+        """Return the fold of each encoded factual, whose trees and neighbours were fitted without it."""
         return _fold(hash_rows(matrix), len(self.conditionals))
 
     def own(self, factuals: Floats) -> Own:
-        """Return how plausible factuals are themselves."""
+        """Return the plausibility of factuals."""
         rows, fold = rowwise(factuals), self.fold_of(factuals)
         share = np.empty((rows.shape[0], self.conditionals[0].targets.size))
         room = self._room_for_cells(1)
@@ -399,10 +399,10 @@ class Plausibility:
         own: Own | None = None,
         of: Ints | None = None,
     ) -> Origins:
-        """Return the origins of rows at some places among others, with room for what is known of `kept` of them.
+        """Return the origins of rows, at `places` among `rows`, with a cache for `kept` of them.
 
-        Origins that are next to each other in `places` need no more than one; without places, each is its own row's.
-        `own` are the factuals, and `of` the factual of each origin; without any, all cells of rows count.
+        If equal places are adjacent, a cache of one is enough; without places, each row is its own origin. `own` are
+        the factuals, and `of` the factual of each origin; without factuals, all cells count.
         """
         rows, n_trees = rowwise(rows), self.conditionals[0].targets.size
         n = max(1, min(kept, rows.shape[0], MOST_KEPT))
@@ -423,10 +423,10 @@ class Plausibility:
     def _room_for_cells(self, n: int) -> KnownCells:
         p, n_trees = self.scale.size, self.conditionals[0].targets.size
         asked = np.empty((n, p, n_trees), dtype=np.bool_)
-        return KnownCells(_nobody(n), np.empty((n, p), np.uint8), np.empty((n, n_trees)), asked)
+        return KnownCells(_empty_slots(n), np.empty((n, p), np.uint8), np.empty((n, n_trees)), asked)
 
     def move_origins(self, origins: Origins, places: Ints, rows: Floats, fold: Ints) -> None:
-        """Put other rows in place of some origins, each of a fold, so that rows made from there differ less."""
+        """Replace some origins by other rows, given their folds, so that the rows made from them differ less."""
         for k, others in enumerate(self.neighbours):
             mine = np.flatnonzero(fold == k)
             if mine.size:
@@ -435,7 +435,7 @@ class Plausibility:
             known.holds[places % known.holds.size] = -1
 
     def inner(self, matrix: Floats, fold: Ints, origins: Origins | None = None) -> Floats:
-        """Return the least share of all parts but nearness (steps 3 and 4); rows of fold -1 have any."""
+        """Return the least share of all parts except nearness (steps 3 and 4); undefined for rows of fold -1."""
         rows = rowwise(matrix)
         origins = self.origins(rows) if origins is None else origins
         raw, least, outside = self._joint(rows, fold, origins)
@@ -444,7 +444,7 @@ class Plausibility:
         return np.asarray(np.minimum.reduce([self.cells.share(least), self.outside.share(-outside), of_joint]))
 
     def _joint(self, rows: Floats, fold: Ints, origins: Origins) -> tuple[Floats, Floats, Floats]:
-        """Return the raw joint scores of rows, their least cells, and how far they are out of range."""
+        """Return the raw joint scores of rows, their least cells, and their distances from the ranges."""
         made, out = MadeRows(rows, origins.places, origins.rows), np.ones((3, fold.size))
         own = OwnCells(origins.own.rows, origins.own.share, origins.of)
         room = np.empty(self.scale.size, np.uint8), np.empty(self.conditionals[0].targets.size, bool)
@@ -470,9 +470,9 @@ class Plausibility:
     def distance(
         self, matrix: Floats, fold: Ints, origins: Origins | None = None, enough: Floats | None = None
     ) -> Floats:
-        """Return the mean distance of encoded rows to the nearest ones, Gower's sum; rows of fold -1 are farthest.
+        """Return the mean distance (Gower's sum) of encoded rows to the nearest ones; `FARTHEST` for fold -1.
 
-        A row that is no farther than `enough`, by its origin and the changes, gets a number up to that.
+        If an upper bound by the origin and the changes is at most `enough`, that bound is returned.
         """
         rows = rowwise(matrix)
         if origins is None:
@@ -481,18 +481,18 @@ class Plausibility:
         return _distances(made, fold, self.neighbours, self.scale, enough, origins.near)
 
     def farthest(self, least: float) -> float:
-        """Return the largest distance with which a row can have a score of `least`; -inf if there is none."""
-        scores = np.append(-np.inf, self.nearness.values)  # from the farthest on
+        """Return the largest distance at which a row can have a score of `least`; -inf if there is none."""
+        scores = np.append(-np.inf, self.nearness.values)  # the farthest first
         enough = NEARNESS_COUNTS * self.nearness.share(scores) >= least
         return -float(scores[enough.argmax()]) if enough.any() else -np.inf
 
     def score(
         self, matrix: Floats, fold: Ints, origins: Origins | None = None, least: float | Floats = -np.inf
     ) -> Floats:
-        """Return the scores of encoded rows, each by the parts of a fold (steps 3 to 7).
+        """Return the scores of encoded rows, given their folds (steps 3 to 7).
 
-        `origins` are the rows that these were made from: where few cells differ, most of the work is done once. Rows
-        whose cells are below `least` are not looked at further: their score is that of their cells.
+        `origins` are the rows that these were made from; if few cells differ, cached results are used. The distance of
+        rows that score below `least` without nearness is not computed.
         """
         rows = rowwise(matrix)
         origins = self.origins(rows) if origins is None else origins
@@ -504,7 +504,7 @@ class Plausibility:
         return scores
 
     def join(self, inner: Floats, distance: Floats, origins: Origins) -> Floats:
-        """Return the scores of rows with these shares of the other parts, and distances (step 6)."""
+        """Return the scores of rows, given the least share of the other parts and the distances (step 6)."""
         as_near = distance <= origins.own.distance[origins.factual]
         return np.where(as_near, inner, np.minimum(inner, NEARNESS_COUNTS * self.nearness.share(-distance)))
 
@@ -524,17 +524,17 @@ class Plausibility:
 
     @property
     def n_neighbours(self) -> int:
-        """How many training rows it holds, those of all folds together."""
+        """Number of stored training rows of all folds."""
         return int(np.unique(np.concatenate([hash_rows(rows.T) for rows in self.neighbours])).size)
 
     @cached_property
     def typical_distance(self) -> float:
-        """The median distance of real rows to their nearest ones."""
+        """The median of the mean distances of real rows to their nearest ones."""
         return -self.nearness.middle
 
 
 def _row_keys(matrix: Floats) -> UInts:
-    """Hash the training rows; equal rows have different keys, by how many stand before."""
+    """Return hashes of the training rows; equal rows get different keys by their order."""
     keys = hash_rows(matrix)
     before = occurrences(keys)
     return np.where(before > 0, hash_rows(np.column_stack([matrix, before.astype(np.float64)])), keys)
@@ -545,7 +545,7 @@ def _fold(keys: UInts, n_folds: int) -> Ints:
 
 
 def _count_folds(n_rows: int) -> int:
-    """More folds where rows are few, so that the trees of each fold see nearly all of them."""
+    """Return the number of folds; more for few rows, so that the trees of each fold use nearly all of them."""
     return 10 if n_rows < 2_000 else 3 if n_rows < 10_000 else 2
 
 
@@ -558,12 +558,12 @@ def _ranges(matrix: Floats, features: Sequence[Feature]) -> Floats:
 
 
 def _reach(low: Floats, high: Floats) -> Floats:
-    """Return how long the ranges of columns are; 1 for those that have no length."""
+    """Return the lengths of the ranges of columns; 1 for ranges without length."""
     return np.where((high > low) & np.isfinite(high - low), high - low, 1.0)
 
 
 def _outside(matrix: Floats, low: Floats, high: Floats) -> Floats:
-    """Return how far rows are outside ranges, given by row, in units of the range; 0 inside."""
+    """Return the distances of rows from ranges, given by row, in units of the range; 0 inside."""
     beyond = np.fmax(np.fmax(low - matrix, matrix - high), 0.0) / _reach(low, high)
     return np.asarray(beyond.max(axis=1, initial=0.0))
 
@@ -572,7 +572,7 @@ def _outside(matrix: Floats, low: Floats, high: Floats) -> Floats:
 
 
 def _edges(values: Floats, feature: Feature) -> Floats:
-    """Return where the bins of a column end: levels and counted numbers have one each, others share it with some."""
+    """Return the edges of the bins of a column: one bin for each level and counted number, ranges for other numbers."""
     known = values[~np.isnan(values)]
     if not feature.is_numeric:
         last = max(feature.n_levels - 1.0, 0.0)
@@ -582,7 +582,7 @@ def _edges(values: Floats, feature: Feature) -> Floats:
     distinct, times, is_atom = find_point_masses(known)
     if is_atom.all() and distinct.size <= BINS - 2:
         return np.asarray(distinct)
-    # a bin of few rows is as wide as chance makes it: rows that were not there would fall into the wide ones
+    # bins with few rows have random widths, and new rows would fall into the wide ones
     counted = np.quantile(known, np.linspace(0.0, 1.0, int(np.clip(known.size // 20, 4, 64))), method="inverted_cdf")
     even = np.linspace(distinct[0], distinct[-1], int(np.clip(known.size // 80, 2, 22)))
     heavy = np.flatnonzero(times >= DRAWN_AS_IT_IS * known.size)
@@ -591,7 +591,7 @@ def _edges(values: Floats, feature: Feature) -> Floats:
 
 @dataclass(frozen=True)
 class _Target:
-    """A column whose conditional is learned: the class of each bin, which bins are smoothed, and how wide they are."""
+    """A column whose conditional is learned: the class of each bin, which bins are smoothed, and their widths."""
 
     classes: npt.NDArray[np.int64]
     smoothed: Bools
@@ -608,7 +608,7 @@ class _Target:
             _, _, is_atom = find_point_masses(values[is_known], None if weights is None else weights[is_known])
             alone = mass >= DRAWN_AS_IT_IS * total
             smoothed[1 : edges.size + 1] = ~alone[1 : edges.size + 1]
-            if not is_atom.all():  # else all bins are single values, which are counted
+            if not is_atom.all():  # otherwise all bins are single values
                 reach = float(edges[-1] - edges[0])
                 width = np.diff(edges, prepend=edges[0]) / reach if reach > 0.0 else np.ones(edges.size)
                 width[0] = width[1:].min()
@@ -625,7 +625,7 @@ class _Target:
 
 
 def _smooth(counts: Floats, smoothed: Bools) -> Floats:
-    """Return the counts of bins in leaves spread over neighbouring ones by a normal kernel; the sums of leaves stay."""
+    """Return the counts of bins in leaves, smoothed over neighbouring bins by a normal kernel; leaf totals are kept."""
     bins = np.arange(BINS, dtype=np.float64)
     apart = np.abs(np.arange(BINS)[:, None] - np.arange(BINS))
     sizes, quartile_ranges = counts.sum(axis=1), _quartile_ranges(counts)
@@ -642,7 +642,7 @@ def _smooth(counts: Floats, smoothed: Bools) -> Floats:
 
 
 def _quartile_ranges(counts: Floats) -> Floats:
-    """Return how many bins the quartiles of each leaf are apart, as `mcce.table.weights.quantiles` finds them."""
+    """Return the interquartile range of each leaf in bins, with the quantiles of `mcce.table.weights.quantiles`."""
     upto = np.cumsum(counts, axis=1)
     found = []
     for share in (0.25, 0.75):
@@ -656,7 +656,7 @@ def _quartile_ranges(counts: Floats) -> Floats:
 
 
 def _classes(mass: Floats, feature: Feature) -> npt.NDArray[np.int64]:
-    """Return the class of each bin: of numbers and ordered levels neighbours together, about evenly; missing alone."""
+    """Return the class of each bin: neighbours of numbers and ordered levels in about equal classes; missing apart."""
     classes = np.zeros(BINS, dtype=np.int64)
     known = mass[1:]
     if feature.is_numeric or feature.kind == "ordered":
@@ -675,7 +675,7 @@ def _classes(mass: Floats, feature: Feature) -> npt.NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class _Grown:
-    """One tree, and the log density of each bin of the target in its leaves; leaves are numbered in `left`."""
+    """One tree, and the log density of each bin of the target in its leaves; `left` of a leaf is its number."""
 
     column: Int32s
     cut: Bytes
@@ -693,7 +693,7 @@ def _grow_fold(
     others: Ints,
     meeting: Ints,
 ) -> tuple[list[_Grown], Floats]:
-    """Grow the trees of a fold on its other rows; return them, and the log densities of the cells that it judges."""
+    """Grow the trees of a fold on the rows outside it; return them, and the log densities of the cells in the fold."""
     learned = np.ascontiguousarray(bins[:, others])
     judged = np.ascontiguousarray(bins[:, meeting])
     weight = counts[others]
@@ -724,7 +724,7 @@ def _grow_fold(
 
 
 def _join(grown: list[_Grown], mutable: Ints, scales: list[Scale]) -> Conditionals:
-    """Put the trees of a fold one after the other, with shares of real cells in place of densities (step 3)."""
+    """Concatenate the trees of a fold, with shares of real cells in place of densities (step 3)."""
     roots = np.cumsum([0, *(tree.column.size for tree in grown)])
     tables = np.cumsum([0, *(tree.log_density.shape[0] for tree in grown)])
     left = [
@@ -750,12 +750,12 @@ def _join(grown: list[_Grown], mutable: Ints, scales: list[Scale]) -> Conditiona
 
 
 def _some(rows: Ints, keys: UInts, most: int) -> Ints:
-    """Return at most so many of the rows, chosen by their keys, in order."""
+    """Return at most `most` of the rows, chosen by their keys, in order."""
     return rows if rows.size <= most else np.sort(rows[np.argsort(keys[rows], kind="stable")[:most]])
 
 
 def _neighbours(rows: Ints, keys: UInts, weights: Floats | None, most: int = MOST_NEAR) -> Ints:
-    """Return the rows among which the nearest are looked for; of weighted ones as many copies as they count."""
+    """Return the rows among which the nearest are searched; weighted rows are repeated by their weight."""
     if weights is None:
         return _some(rows, keys, most)
     by_key = rows[np.argsort(keys[rows], kind="stable")]
@@ -763,14 +763,14 @@ def _neighbours(rows: Ints, keys: UInts, weights: Floats | None, most: int = MOS
     return np.sort(by_key[copies_at(weights[by_key], np.arange(n), n)]) if n else rows
 
 
-def _nobody(n: int) -> Ints:
-    """Return the origins of slots that hold none."""
+def _empty_slots(n: int) -> Ints:
+    """Return the origins of n empty slots."""
     return np.full(n, -1, dtype=np.int64)
 
 
 def _room_for_distances(n: int, neighbours: Sequence[Floats]) -> KnownDistances:
-    """Return room for the distances of n origins."""
-    return KnownDistances(_nobody(n), np.empty((n, max(others.shape[1] for others in neighbours))), np.empty(n))
+    """Return an empty cache for the distances of n origins."""
+    return KnownDistances(_empty_slots(n), np.empty((n, max(others.shape[1] for others in neighbours))), np.empty(n))
 
 
 def _distances(
@@ -781,12 +781,12 @@ def _distances(
     enough: Floats | None = None,
     known: KnownDistances | None = None,
 ) -> Floats:
-    """Return the mean distance of rows to the nearest neighbours of their folds, given by column; or what is enough."""
+    """Return the mean distance of rows to the nearest neighbours of their folds, or a bound below `enough`."""
     out = np.full(fold.size, FARTHEST)
     enough = np.full(fold.size, -np.inf) if enough is None else enough
     known = _room_for_distances(1, neighbours) if known is None else known
     room = np.empty(known.sums.shape[1]), np.empty(NEAREST)
     for k, others in enumerate(neighbours):
         mean_of_nearest(made, np.flatnonzero(fold == k), others, scale, enough, known, *room, out)
-    # sums are added up in an order that depends on what a row was made from, and ties are to stay ties
+    # rounding preserves ties: the order of summation depends on the origin of a row
     return np.asarray(np.minimum(out, FARTHEST).round(10))

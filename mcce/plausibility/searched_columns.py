@@ -1,6 +1,6 @@
-"""The columns of a table in which relations are searched: the rows that count as evidence, and how chance is counted.
+"""The columns of a table in which relations are searched: rows that count as evidence, and chances.
 
-`mcce.plausibility.relation_finder` states what is searched for, and which chance may not explain a relation.
+`mcce.plausibility.relation_finder` describes the search and the test against chance.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from mcce.rng import hash_rows
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated
 
-RATE = 0.01  # of tables without any relation that one is found in
-FAMILIES = 10  # of relations, which share the rate
-SCREENED, LOOKED_AT = 500, 5000  # rows that candidates are tried on, and those that count as evidence
-MOST_EXCEPTIONS, MOST_SOFT = 0.01, 0.02  # share of rows that may break a proposal, and a soft relation
+RATE = 0.01  # share of tables of independent columns in which any relation is found
+FAMILIES = 10  # families of relations that share the rate
+SCREENED, LOOKED_AT = 500, 5000  # rows for the screening of candidates, and rows that count as evidence
+MOST_EXCEPTIONS, MOST_SOFT = 0.01, 0.02  # largest share of exceptions of a proposal, and of a soft relation
 CODES = {-float(str(digit) * times) for digit in (6, 7, 8, 9) for times in (1, 2, 3, 4, 5)} | {-1.0}
 LOG_FACTORIALS = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, LOOKED_AT + 2)))])
 
 
 class SearchedColumns:
-    """Columns of encoded rows, and what is asked of them.
+    """Columns of encoded rows, with helpers for the searches.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class SearchedColumns:
         return [j for j in columns if self.lead[j] == j]
 
     def checked(self, relation: Relation, columns: Sequence[int], most: float = MOST_EXCEPTIONS) -> Relation | None:
-        """Return a relation with the rows that show it and those that break it; None if too many do."""
+        """Return a relation with the numbers of rows that satisfy and violate it; None with too many exceptions."""
         try:
             holds = resolve_relation(relation, self.schema).holds
         except InputError:
@@ -80,7 +80,7 @@ class SearchedColumns:
         return replace(relation, rows=int(shown.sum()) - wrong.size, exceptions=wrong.size, first=first)
 
     def is_explained(self, i: int, j: int) -> bool:
-        """Return whether a function or a sum has two columns, or those that they are tied to."""
+        """Return whether a function or a sum connects two columns, or the columns that they are tied to."""
         i_lead, j_lead = self.lead[i], self.lead[j]
         return i_lead == j_lead or not self.explained.isdisjoint((frozenset((i, j)), frozenset((i_lead, j_lead))))
 
@@ -91,7 +91,7 @@ class SearchedColumns:
         return self.features[j].is_numeric
 
     def is_plain(self, j: int) -> bool:
-        """Return whether a column holds numbers that are no dates."""
+        """Return whether a column holds numbers other than dates."""
         return self.is_number(j) and not is_dated(self.features[j].dtype)
 
     def family(self, j: int) -> object:
@@ -99,12 +99,12 @@ class SearchedColumns:
         return date_family(dtype) if is_dated(dtype) else None
 
     def _codes(self, values: Floats) -> set[float]:
-        """Return the values below 0 of a column that are codes: all that there are, and of the kind of -9 or -99."""
+        """Return the negative values of a column if all of them are codes such as -9 or -99."""
         below = set(np.unique(values[values < 0.0]).tolist())
         return below if below <= CODES and (values >= 0.0).any() else set()
 
     def uncoded(self, rows: Floats, columns: Sequence[int]) -> Bools:
-        """Return in which rows some columns are known and no codes."""
+        """Return in which rows some columns are known and not codes."""
         held = np.ones(rows.shape[0], dtype=bool)
         for j in columns:
             held &= ~np.isnan(rows[:, j])
@@ -113,7 +113,7 @@ class SearchedColumns:
         return held
 
     def in_units(self, rows: Floats) -> Floats:
-        """Return rows with codes as missing, and dates of one sort in one unit."""
+        """Return rows with codes replaced by missing, and dates of one family in one unit."""
         found = rows.copy()
         for j in self.numbers:
             if self.codes[j]:
@@ -133,26 +133,25 @@ class SearchedColumns:
         return values * clock.times[j] + clock.plus[j]
 
     def is_kept(self, relation: Relation) -> bool:
-        """Return whether every row keeps a relation; not if it cannot be said of these columns."""
+        """Return whether every row satisfies a relation; False if it cannot be expressed for these columns."""
         try:
             return bool(resolve_relation(relation, self.schema).holds(self.matrix).all())
         except InputError:
             return False
 
     def least(self, n_tried: float) -> float:
-        """Return the largest logarithm of a chance that counts."""
+        """Return the largest log chance that is significant."""
         return float(np.log(RATE / FAMILIES / max(n_tried, 1)))
 
     def adjusted(self, chance: float, n_tried: float) -> float:
-        """Return a chance for all that was tried, from the logarithm of that of one."""
+        """Return a chance adjusted for the number of relations tried, from the log chance of one."""
         return float(np.exp(min(0.0, chance + np.log(n_tried * FAMILIES))))
 
     def chance_of_equation(self, relation: Relation, columns: Sequence[int], divisor: int | None = None) -> float:
-        """Return the logarithm of the chance of an equation that some rows may break; a divisor of 0 shows nothing.
+        """Return the log chance of an equation with exceptions; rows with a divisor of 0 are not evidence.
 
-        It is the largest of what the orders of each column tell: how many look different, and in what share of rows the
-        equation holds when the column is put in another order, times the number of ways to choose the rows that break
-        it.
+        It is the largest over the columns of two bounds, times the number of ways to choose the exceptions: one over
+        the number of distinct permutations, and the chance of the rows in which the equation holds after a permutation.
         """
         holds = resolve_relation(relation, self.schema).holds
         rows = self.sample[self.shown(self.sample, columns, divisor)]
@@ -173,18 +172,18 @@ class SearchedColumns:
         return float(chance + log_choices(n, broken))
 
     def shown(self, rows: Floats, columns: Sequence[int], divisor: int | None) -> Bools:
-        """Return which rows show an equation."""
+        """Return which rows are evidence for an equation."""
         known = self.uncoded(rows, columns)
         return known if divisor is None else known & (rows[:, divisor] != 0.0)
 
     def log_chance_of(self, j: int, among: Sequence[int] = ()) -> float:
-        """Return the logarithm of the chance of a column's own order, in rows in which some columns are known."""
+        """Return the log chance of the permutation of a column, in rows in which some columns are known."""
         known = self.uncoded(self.sample, (j, *among))
         return log_chance(np.unique(self.sample[known, j], return_counts=True)[1])
 
 
 def log_chance(counts: Ints) -> float:
-    """Return the logarithm of 1 / (orders of values that look different), of which so many each are equal."""
+    """Return the logarithm of one over the number of distinct permutations, given the counts of equal values."""
     return float(LOG_FACTORIALS[counts].sum() - LOG_FACTORIALS[counts.sum()])
 
 
@@ -196,21 +195,21 @@ def log_choices(n: int, most: int) -> float:
 
 
 def values_of(text: str, rows: Floats, schema: Schema) -> Floats:
-    """Return what a text computes for encoded rows."""
+    """Return the values of a text for encoded rows."""
     condition = resolve_rule(rule(f"{text} == 0"), schema).condition
     assert isinstance(condition, Compared)
     return condition.left.of(rows, rows)
 
 
 def sorted_pairs(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return two columns where both are known, by the first."""
+    """Return two columns where both are known, sorted by the first."""
     known = ~(np.isnan(a) | np.isnan(b))
     order = np.argsort(a[known], kind="stable")
     return a[known][order], b[known][order]
 
 
 def level_text(feature: Feature, code: int) -> str | None:
-    """Return a level as rules write it; None if they cannot."""
+    """Return a level in the grammar of rules; None if it cannot be written."""
     assert feature.levels is not None
     level = feature.levels[code]
     if isinstance(level, (bool, np.bool_)):

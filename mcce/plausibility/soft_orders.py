@@ -1,21 +1,22 @@
-"""Evidence that two columns keep an order ``a <= b`` although a few rows break it.
+"""Evidence for an order ``a <= b`` of two columns with a few exceptions.
 
-Two correlated columns of unequal level look much like that: systolic is rarely below another measurement of pressure.
-An order is distinguished from correlation by comparing the number of rows that break it:
+Two correlated columns of different location look similar: a systolic pressure is rarely below another measurement.
+An order is distinguished from correlation by the number of exceptions, which is compared:
 
-1. with unrelated columns: at most a fifth of what columns in random order would have, and these would break it in
-   5 % of the rows or more, also without the rows in which both columns have their least or both their largest value;
-2. at the border: the density of the gap ``b - a`` drops at 0. The rows just below 0 are at most half of those that the
-   two intervals of the same width above 0 extrapolate to (log-linear, with the curvature of a normal density), in the
-   unit of the columns (chance at most .001) and relative to the size of the numbers (at most .05). The same rows as in
-   1 do not count;
-3. with related columns: at most half of what a Gaussian copula with the same margins and the same rank correlation
-   would have.
+1. with independent columns: at most a fifth of the exceptions expected under random permutations, of which there are
+   at least 5 % of the rows, also without the rows in which both columns have their smallest or both their largest
+   value;
+2. at the border: the density of the gap ``b - a`` drops at 0. The number of rows just below 0 is at most half of the
+   extrapolation from the two intervals of the same width above 0 (log-linear, with the curvature of a normal density),
+   in the unit of the columns (chance at most .001) and relative to the size of the numbers (at most .05). The rows
+   excluded in 1 do not count;
+3. with dependent columns: at most half of the exceptions under a Gaussian copula with the same margins and the same
+   rank correlation.
 
 The chance of the order is that of 3, or that of both borders if it is less.
 
 The chance that a sum of independent indicators with mean m is x or less is at most exp(-(m - x + x log(x / m)))
-(Chernoff). The bound also holds for columns in random order, whose indicators are negatively associated (Joag-Dev and
+(Chernoff). The bound also holds for permuted columns, whose indicators are negatively associated (Joag-Dev and
 Proschan, 1983, Negative association of random variables). Borders relative to size need rows with small gaps: an order
 whose gaps are nearly all as large as the numbers themselves is not found.
 """
@@ -26,14 +27,14 @@ import numpy as np
 
 from mcce.base.arrays import Floats
 
-BY_CHANCE = 0.05  # least share of rows that break an order if the columns are in random order
-OF_CHANCE, OF_CORRELATED, OF_DENSITY = 0.2, 0.5, 0.5  # share of what is expected that may break it
+BY_CHANCE = 0.05  # least expected share of exceptions under random permutations
+OF_CHANCE, OF_CORRELATED, OF_DENSITY = 0.2, 0.5, 0.5  # largest ratio of observed to expected exceptions
 BORDERS = (0.001, 0.05)  # chance of a border in the unit of the columns, and relative to their size
-BORDER_WIDTH = 0.1  # of the spread of the gaps
+BORDER_WIDTH = 0.1  # share of the spread of the gaps
 
 
 def log_chance_of_soft_order(a: Floats, b: Floats) -> float:
-    """Return the logarithm of a bound on the chance that so few rows break a <= b; infinite if too many do."""
+    """Return the logarithm of a bound on the chance of so few exceptions of a <= b; infinite with too many."""
     n = a.size
     broken = int((a > b).sum())
     unrelated = n * share_above(a, b)
@@ -48,26 +49,26 @@ def log_chance_of_soft_order(a: Floats, b: Floats) -> float:
 
 
 def log_chance_of_few(count: int, expected: float) -> float:
-    """Return the logarithm of Chernoff's bound on the chance of so few, where some are expected."""
+    """Return the logarithm of Chernoff's bound on the chance of so few events, given the expected number."""
     if count >= expected:
         return 0.0
     return float(count - expected - (count * np.log(count / expected) if count else 0.0))
 
 
 def share_above(a: Floats, b: Floats) -> float:
-    """Return the share of pairs of any two rows in which a of the one is above b of the other."""
+    """Return the share of all pairs of rows in which a of the one is above b of the other."""
     a, b = a[~np.isnan(a)], b[~np.isnan(b)]
     return float(np.searchsorted(np.sort(b), a, side="left").mean() / b.size) if a.size and b.size else 0.0
 
 
 def inner_rows(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Return two columns without the rows in which both have their least or both their largest value."""
+    """Return two columns without the rows in which both have their smallest or both their largest value."""
     inner = ((a > a.min()) | (b > b.min())) & ((a < a.max()) | (b < b.max()))
     return a[inner], b[inner]
 
 
 def _broken_if_correlated(a: Floats, b: Floats) -> float:
-    """Return how many rows break a <= b if a Gaussian copula relates the columns as much as their ranks are."""
+    """Return the expected number of exceptions of a <= b under a Gaussian copula with the same rank correlation."""
     from scipy.special import ndtr, ndtri
     from scipy.stats import rankdata
 

@@ -1,27 +1,29 @@
-"""Reasons why an answer must not be sent: it is impossible, harms, or contradicts what a column means.
+"""Reasons why a counterfactual must not be sent: it is impossible, harmful, or contradicts the meaning of a column.
 
-The reasons go by what is usual among the training rows (`Usual`, learned by `mcce.explain.reference`) and by the names
-of the columns (`mcce.table.words`). The sparse search prefers answers without them (`mcce.explain.pipeline`), and
-`mcce.report.suspicious` lists the answers that have one. Of a changed feature:
+The reasons depend on usual values of the training rows (`Usual`, learned by `mcce.explain.reference`) and on the names
+of the columns (`mcce.table.words`). The sparse search prefers counterfactuals without them (`mcce.explain.pipeline`),
+and `mcce.report.suspicious` lists those that have one. Reasons for a changed feature:
 
-1. `past event or fact`: it looks like an unchangeable fact (`mcce.suggest_fixed`, except counts and durations). None of
-   the other reasons is given for such a feature.
+1. `past event or fact`: it looks like an unchangeable fact (`mcce.suggest_fixed`, except counts and durations). The
+   other reasons are not given for such a feature.
 2. `cannot fall`: a level of education or a duration falls.
 3. `duration`: a duration grows by more than two years (`YEARS`).
-4. `opposite to the usual direction`: a number or ordered level goes down although over the refused as a whole it helps
-   that it goes up, or the other way round.
+4. `opposite to the usual direction`: a number or ordered level falls although higher values help over the refused as a
+   whole, or the other way round.
 5. `from nothing to much`: an amount that was 0 or missing exceeds nine in ten of the positive training values.
-6. `money from nowhere`: savings rise, or a debt falls, by more than the loan, the smaller of the factual's and the
-   answer's. All three are known by their names, and are compared if they have the same unit in `Names`, or none.
-7. `contradicts a level`: a number is above 99 per cent of the training rows with one of the answer's levels, and these
-   are low: 99 per cent of them are below the upper quartile of all rows. Example: a salary beside "unemployed".
-8. `unspecific level`: the new level says "other" or "unknown", or is a mark such as "?".
+6. `money from nowhere`: savings rise, or a debt falls, by more than the loan (the smaller of the factual's and the
+   counterfactual's). The columns are recognised by their names, and compared if they have the same unit in `Names`, or
+   none.
+7. `contradicts a level`: a number is above 99 per cent of the training rows with one of the levels of the
+   counterfactual, and these are low: 99 per cent of them are below the upper quartile of all rows. Example: a salary
+   with the level "unemployed".
+8. `unspecific level`: the new level means "other" or "unknown", or is a mark such as "?".
 9. `far step`: a number that is positive in 99 per cent of the training rows moves farther than the distance of the 5
-   and the 95 per cent point, to a value beyond 99 per cent of the rows; or a loan, known by its name, that is not
-   itself above 99 per cent of the rows falls below an eighth (`LEAST_PART`).
+   and the 95 per cent point, to a value beyond 99 per cent of the rows; or a loan (recognised by its name) that was not
+   above 99 per cent of the rows falls below an eighth (`LEAST_PART`).
 
-Reasons 1 to 6, and 9 for loans, are bounds on one column, given the factual (`StopRules.bounds`), so that rows can be
-drawn inside them; of reason 6, with the factual's loan. Rows with the other reasons are drawn and rejected.
+Reasons 1 to 6, and 9 for loans, are bounds on one column, given the factual (`StopRules.bounds`), so rows can be drawn
+within them; the bound of reason 6 uses the factual's loan. Rows with the other reasons are drawn and rejected.
 """
 
 from __future__ import annotations
@@ -56,9 +58,9 @@ PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE, 
 
 
 class Edge(NamedTuple):
-    """Values between which nearly all numbers of a feature lie, in rows that share a level, or all (`given` None).
+    """Values between which nearly all numbers of a feature lie, in rows that share a level, or in all (`given` None).
 
-    `is_low` says that the rows with the level have low values, so that a high one contradicts it.
+    With `is_low`, the rows with the level have low values, so that a high value contradicts the level.
     """
 
     feature: Hashable
@@ -79,7 +81,7 @@ class Usual:
     directions : feature to 1 if higher values help over the refused as a whole, -1 if lower ones do
     spreads : number to the distance of the 5 and the 95 per cent point of its values
     highs : amount, that is a number other than a code, to the 90 per cent point of its positive values
-    edges : for numbers, between which values nearly all lie, as of `Edge`
+    edges : for numbers, the values between which nearly all lie
     durations : duration to the number of its units in a year
     unchangeable : feature to the reason why it cannot be changed
     """
@@ -92,7 +94,7 @@ class Usual:
     unchangeable: Mapping[Any, str] = field(default_factory=dict)
 
     def check_state(self) -> None:
-        """Raise if parts of a file have other types."""
+        """Raise if stored parts have the wrong types."""
         floats = dict.fromkeys(("spreads", "highs", "durations"), float)
         for name, kind in {"directions": int, **floats, "unchangeable": str}.items():
             check_type(getattr(self, name), name, dict)
@@ -108,7 +110,7 @@ class Usual:
 
 
 def plain_level(level: Any) -> Any:
-    """Return a level as a value of Python, as an `Edge` has it."""
+    """Return a level as a Python value, as stored in an `Edge`."""
     return level.item() if isinstance(level, np.generic) else level
 
 
@@ -130,7 +132,7 @@ class RuleColumn(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """A reason, its column, the rows that have it, and the loan (a name) or the `Edge` that it is about, or None."""
+    """A reason, its column, the rows that have it, and the loan (a name) or the `Edge` that it refers to, or None."""
 
     reason: str
     column: int
@@ -148,15 +150,15 @@ class _Bound(NamedTuple):
 
 
 class StopRules:
-    """The reasons not to send an answer, for the columns of a table.
+    """The reasons not to send a counterfactual, for the columns of a table.
 
     Parameters
     ----------
     columns : the columns of the rows.
-    usual : what is usual among training rows.
+    usual : usual values of training rows.
     units : units of features, by name.
 
-    Methods take `before` and `after`, rows of numbers, and `changed`, which cells count as changed.
+    Methods take the encoded rows `before` and `after`, and `changed`, the cells that count as changed.
     """
 
     def __init__(self, columns: Sequence[RuleColumn], usual: Usual, units: Mapping[Hashable, str]) -> None:
@@ -164,7 +166,7 @@ class StopRules:
 
     @cached_property
     def _low_edges(self) -> list[tuple[Edge, int, int, float]]:
-        """The levels that contradict high numbers, the positions of both columns, and the code of the level."""
+        """The levels that contradict high numbers: the positions of both columns, and the code of the level."""
         position = {column.name: j for j, column in enumerate(self.columns)}
         found = []
         for edge in map(Edge._make, self.usual.edges):
@@ -237,7 +239,7 @@ class StopRules:
         yield _Bound(FAR_STEP, np.minimum(own - spread, low), np.maximum(own + spread, high))
 
     def _bounds(self, j: int, before: Floats, after: Floats | None = None) -> Iterator[_Bound]:
-        """Yield the bounds on the values of one column, given the factuals, and the answers if they are known."""
+        """Yield the bounds on the values of one column, given the factuals, and the counterfactuals if known."""
         (name, is_number, is_ordered, _), usual, own = self.columns[j], self.usual, before[:, j]
         if name in usual.unchangeable:
             return

@@ -1,8 +1,8 @@
 """Search for values that come together: 0, a code, a missing value or a level, if and only if another column has one.
 
-The chance is that of the patterns of so many marked rows. Of a soft relation, those patterns count that differ from the
-pattern of the other column in as many rows or fewer; of a column of levels, from the pattern of any of its sets of
-levels. No more than a fifth of the rarer value may be exceptions.
+The chance is one over the number of patterns with as many marked rows. For a soft relation, all patterns count that
+differ from the pattern of the other column in as many rows or fewer; for a column of levels, from the pattern of any
+set of its levels. At most a fifth of the rarer value may be exceptions.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from mcce.plausibility.derived import column_text
 from mcce.plausibility.relations import Relation
 from mcce.plausibility.searched_columns import MOST_SOFT, SearchedColumns, level_text, log_chance, log_choices
 
-FREQUENT, MOST_MARKED = 0.02, 8  # least share of a level that may come together with others, and how many a column has
-MOST_LEVELS = 50  # of a column whose sets of levels are tried
+FREQUENT, MOST_MARKED = 0.02, 8  # least share of a marked level, and most marked values of a column
+MOST_LEVELS = 50  # most levels of a column whose sets of levels are tried
 
 
 class TogetherSearch:
@@ -49,14 +49,14 @@ class TogetherSearch:
             first = groups.setdefault(self.shown[:, place].tobytes(), place)
             i, other = self.marks[first]
             if (i in self.levels and not is_level) or (j in self.levels and is_level and not self._is_level(i, other)):
-                continue  # which was found by levels
+                continue  # found by levels
             if first != place and i != j and (not self.columns.is_explained(i, j) or np.isnan(value)):
                 says = self._says_together(i, other, j, value)
                 found.extend(self._kept(says, (i, j), chance + np.log(2.0)))
         return found
 
     def soft(self, kept: Sequence[Relation]) -> list[Relation]:
-        """Return which marked values come together in nearly all rows, beside those in `kept`."""
+        """Return which marked values come together in nearly all rows, except those in `kept`."""
         if not self.marks:
             return []
         done = {frozenset(self.columns.schema.names.index(name) for name in each.columns) for each in kept}
@@ -76,7 +76,7 @@ class TogetherSearch:
         return list(found.values())
 
     def _soft_pairs(self) -> Iterator[tuple[int, int, tuple[int, int], Bools, Callable[[], str | None]]]:
-        """Yield pairs of a mark and another one, or some levels: errors, ways, columns, marked rows, and the text."""
+        """Yield pairs of a mark and another mark or levels: errors, ways, columns, marked rows, and the text."""
         marks, shown, n = self.marks, self.shown, self.shown.shape[0]
         patterns = {each.tobytes(): place for place, each in reversed(list(enumerate(shown.T)))}
         firsts = sorted(patterns.values())  # one mark of each pattern
@@ -103,7 +103,7 @@ class TogetherSearch:
                     yield errors, int((total > 0).sum()), (by, j), shown[:, place], says
 
     def _says_with_levels(self, by: int, codes: Ints, j: int, value: float) -> str | None:
-        """Return the text that a value comes with some levels of another column."""
+        """Return the text that a value occurs with some levels of another column."""
         texts = [level_text(self.features[by], int(code)) for code in codes]
         one, has = column_text(self.features[by].name), self._has(j, value)
         if None in texts or one is None or has is None:
@@ -112,7 +112,7 @@ class TogetherSearch:
         return f"if {where} then {has[0]} else {has[1]}"
 
     def _with_levels(self, j: int, value: float, marked: Bools, by: int) -> Iterator[Relation]:
-        """Yield the relation that a value comes with some levels of another column, and with no others."""
+        """Yield the relation that a value occurs with some levels of another column, and with no others."""
         codes = self.columns.sample[:, by]
         known = ~np.isnan(codes)
         if not np.isnan(value):
@@ -131,7 +131,7 @@ class TogetherSearch:
         return None if one is None or two is None else f"if {one[0]} then {two[0]} else {two[1]}"
 
     def _has(self, j: int, value: float) -> tuple[str, str] | None:
-        """Return the texts that a column has a marked value, and that it does not; None if rules cannot say it."""
+        """Return the texts that a column has a marked value, and that it does not; None if rules cannot express it."""
         name = column_text(self.features[j].name)
         if name is None:
             return None
@@ -144,13 +144,13 @@ class TogetherSearch:
         return not self.columns.is_number(j) and not np.isnan(value)
 
     def _kept(self, says: str | None, columns: tuple[int, int], chance: float) -> Iterator[Relation]:
-        """Yield a relation that all rows keep and chance does not explain."""
+        """Yield a relation that holds in all rows and that chance does not explain."""
         relation = self._relation(says, columns, chance)
         if relation is not None and self.columns.is_kept(relation):
             yield relation
 
     def _relation(self, says: str | None, columns: tuple[int, int], chance: float) -> Relation | None:
-        """Return a relation unless chance explains it, or rules cannot say it."""
+        """Return a relation unless chance explains it, or rules cannot express it."""
         if says is None or chance > self.columns.least(self.n_tried):
             return None
         names = tuple(self.features[j].name for j in columns)
@@ -158,7 +158,7 @@ class TogetherSearch:
         return Relation("together", says, names, self.columns.matrix.shape[0], adjusted)
 
     def _marked(self, j: int) -> list[float]:
-        """Return the values of a column that may come together with others: 0, codes, frequent levels, and NaN."""
+        """Return the marked values of a column: 0, codes, frequent levels, and NaN."""
         column = self.columns.sample[:, j]
         found = [np.nan] if np.isnan(column).any() and not np.isnan(column).all() else []
         if j in self.columns.codes:

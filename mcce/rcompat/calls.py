@@ -221,7 +221,7 @@ def criticise(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[st
     wanted = fitted.explainer.decision_.ask(frame, "new rows").wanted if generator.conditions_on_decision_ else None
     found = generator.criticise(frame, decision=wanted, progress=False, **_whole(options))
     table = _written(index_as_columns(found.table))
-    return {"table": table, "accused": list(map(str, found.accused)), "words": repr(found)}
+    return {"table": table, "rejected": list(map(str, found.rejected)), "words": repr(found)}
 
 
 def suggest_fixed(data: Sent, fixed: Sequence[str], kinds: Mapping[Any, Any] | None) -> dict[str, Any]:

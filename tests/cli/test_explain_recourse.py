@@ -135,6 +135,6 @@ def test_explainer_without_a_graph_raises(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     files = ["--train", "train.csv", "--explain", "people.csv", "--model", "model.joblib"]
     assert main(["explain", *files, "--recourse", "--sampler", "parametric"]) == 2
-    assert "recourse needs a causal graph, which says what follows from what; fit the explainer with --graph." in (
+    assert "recourse needs a causal graph, which defines causes and consequences; fit the explainer with --graph." in (
         capsys.readouterr().err
     )

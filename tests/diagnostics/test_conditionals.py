@@ -28,9 +28,9 @@ def line(n, seed=1):
     return pd.DataFrame({"z": z, "x": 1 + z + rng.normal(size=n)})
 
 
-def test_overfitted_sampler_is_flagged():
+def test_overfitted_sampler_is_rejected():
     found = conditionals(line(200), sampler=Memory(), fixed=["z"], n_draws=20)
-    assert found.accused == ["x"]
+    assert found.rejected == ["x"]
     assert found["x"].skill < 0
     assert found.sentences[0].startswith("x: too narrow")
     assert found.judged_by == "rows out of fold"

@@ -63,10 +63,10 @@ def test_weighted_chain_is_correct_only_for_weighted_rows():
     X = pd.DataFrame({"x": x, "y": x + rng.normal(size=1600)})
     weights = np.exp(0.8 * (X["y"] - X["x"])).to_numpy()  # tilts the residuals: their mean becomes 0.8
     chain = mcce.ChainModel(sampler="norm", fixed=["x"], random_state=1).fit(X[:800], sample_weight=weights[:800])
-    assert not chain.criticise(X[800:], sample_weight=weights[800:]).accused
-    assert chain.criticise(X[800:]).accused == ["y"]
+    assert not chain.criticise(X[800:], sample_weight=weights[800:]).rejected
+    assert chain.criticise(X[800:]).rejected == ["y"]
     judged = mcce.diagnostics.conditionals(X[:800], sampler="norm", fixed=["x"], sample_weight=weights[:800])
-    assert not judged.accused
+    assert not judged.rejected
     told = mcce.diagnostics.conditionals(
         X[:800],
         sampler="norm",
@@ -75,7 +75,7 @@ def test_weighted_chain_is_correct_only_for_weighted_rows():
         sample_weight=weights[:800],
         sample_weight_new=weights[800:],
     )
-    assert not told.accused
+    assert not told.rejected
 
 
 def test_equal_weights_equal_no_weights_out_of_fold(loans):

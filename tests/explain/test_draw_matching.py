@@ -68,7 +68,7 @@ def test_invalid_candidates_raise(chain, factuals):
     wrong = [
         (rows.rename({"q": "z"}), r"candidates has rows for 'z', which is not in the index of X"),
         (rows.assign(group="b"), r"candidates changes the fixed feature 'group' of '[pqrs]'"),
-        (rows.to_numpy(), r"candidates is a ndarray; give a DataFrame, as `generate` returns it"),
+        (rows.to_numpy(), r"candidates is a ndarray; give a DataFrame as returned by `generate`"),
         (rows.drop(columns="y"), r"candidates lacks .*'y'"),
     ]
     for candidates, message in wrong:

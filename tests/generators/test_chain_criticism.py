@@ -20,10 +20,10 @@ def homes(n, seed, missing=0.0):
 SAMPLERS = {"salary": "norm", "rent": "norm", "pet": "marginal"}
 
 
-def test_only_the_wrong_conditional_is_flagged():
+def test_only_the_wrong_conditional_is_rejected():
     chain = mcce.ChainModel(sampler=SAMPLERS, fixed=["age"], random_state=1).fit(homes(2000, 1))
     found = chain.criticise(homes(400, 2))
-    assert found.accused == ["salary"]
+    assert found.rejected == ["salary"]
     assert "too wide where age is at most 54, too narrow elsewhere" in found.sentences[0]
     assert found.table.loc["rent", "skill"] > 0.8
     assert found.table["sampler"].tolist() == ["NormSampler()", "NormSampler()", "MarginalSampler()"]

@@ -45,9 +45,9 @@ def test_table_has_a_row_for_each_feature(criticism):
     assert (table["p_adjusted"] >= table["p"]).all()
 
 
-def test_flagged_features_are_named_worst_first(criticism):
-    assert set(criticism.accused) == {"<b>salary</b>", "housing"}
-    assert [criticism[name].p for name in criticism.accused] == sorted(each.p for each in criticism)[:2]
+def test_rejected_features_are_named_worst_first(criticism):
+    assert set(criticism.rejected) == {"<b>salary</b>", "housing"}
+    assert [criticism[name].p for name in criticism.rejected] == sorted(each.p for each in criticism)[:2]
     assert criticism["housing"].feature.name == "housing"
     assert len(criticism) == len(list(criticism)) == 3
     with pytest.raises(InputError, match=r"'housign' is not among the features criticised; .*'housing'"):
@@ -56,7 +56,7 @@ def test_flagged_features_are_named_worst_first(criticism):
 
 def test_text_has_one_sentence_per_feature(criticism):
     lines = repr(criticism).split("\n")
-    assert lines[0] == "3 conditionals judged by 300 new rows: 2 accused at level 0.05"
+    assert lines[0] == "3 conditionals judged by 300 new rows: 2 rejected at level 0.05"
     assert len(lines) == 5 + 2  # and two samplers to try
     for line, says in zip(lines[2:], criticism.sentences):
         assert line.endswith(says)
@@ -92,7 +92,7 @@ def test_one_plot_per_feature(criticism):
     plt.close(axes[0].figure)
 
 
-def remedy_of(accused, train, new, target="y"):
+def remedy_of(rejected, train, new, target="y"):
     """Return the criticism of a sampler, and that of its suggested sampler."""
     fixed = [name for name in train if name != target]
 
@@ -100,7 +100,7 @@ def remedy_of(accused, train, new, target="y"):
         chain = mcce.ChainModel(sampler={target: sampler}, fixed=fixed, random_state=1).fit(train)
         return chain.criticise(new)
 
-    found = criticise(accused)
+    found = criticise(rejected)
     advice = found.remedies[target]
     assert f"to try: {advice}" in repr(found)
     assert "to try: <code>" in found._repr_html_()
@@ -110,7 +110,7 @@ def remedy_of(accused, train, new, target="y"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("target", "accused", "advice"),
+    ("target", "rejected", "advice"),
     [
         ("amount", "norm", "'gamma'"),
         ("overdispersed", "poisson", "mcce.Auto(['negbin', 'quantile', 'twopart'])"),
@@ -118,12 +118,12 @@ def remedy_of(accused, train, new, target="y"):
         ("grade", "marginal", "'polr"),
     ],
 )
-def test_suggested_sampler_passes(target, accused, advice):
+def test_suggested_sampler_passes(target, rejected, advice):
     """Zeros with their own probabilities, skewed amounts, counts and levels: residuals z have an sd near 1."""
     columns = ["age", "sex", target]
-    found, followed = remedy_of(accused, make_frame(1500, seed=1)[columns], make_frame(600, seed=2)[columns], target)
+    found, followed = remedy_of(rejected, make_frame(1500, seed=1)[columns], make_frame(600, seed=2)[columns], target)
     assert found.remedies[target].startswith(f"sampler={{'{target}': {advice}")
-    assert not followed.accused
+    assert not followed.rejected
     assert not followed.remedies
     if followed[target].pit is not None:
         assert scipy.special.ndtri(followed[target].pit).std() == pytest.approx(1.0, abs=0.06)
@@ -143,7 +143,7 @@ def test_interacting_levels_suggest_an_interaction_term():
     train, new = interacting(1500, 1), interacting(500, 2)
     found, followed = remedy_of("parametric", train, new)
     assert found.remedies["y"] in ("sampler={'y': 'logreg(~ . + a:b)'}", "sampler={'y': 'logreg(~ . + b:a)'}")
-    assert not followed.accused
+    assert not followed.rejected
 
 
 @pytest.mark.slow
@@ -154,11 +154,11 @@ def test_nonlinearity_suggests_a_spline():
     X = pd.DataFrame({"my age": age, "y": np.where(rng.uniform(size=2400) < p, "yes", "no")})
     found, followed = remedy_of("logreg", X[:1200], X[1200:])
     assert found.remedies["y"] == "sampler={'y': 'logreg(~ . + bs(`my age`, 4))'}"
-    assert not followed.accused
+    assert not followed.rejected
 
 
 @pytest.mark.slow
-def test_flagged_suggestion_names_alternatives():
+def test_rejected_suggestion_names_alternatives():
     """Log-normal amounts: gamma is tried first, is too wide, and is not suggested again."""
     rng = np.random.default_rng(2)
     x = rng.normal(size=2400)
@@ -166,4 +166,4 @@ def test_flagged_suggestion_names_alternatives():
     found, followed = remedy_of("gamma", X[:1200], X[1200:])
     assert found.remedies["y"] == "sampler={'y': mcce.Auto(['lognorm', 'quantile'])}"
     assert "LogNorm" in followed["y"].sampler
-    assert not followed.accused
+    assert not followed.rejected

@@ -129,7 +129,7 @@ class Odd(NormSampler):
 def test_nan_densities_raise(found, reason):
     table = table_of(pd.DataFrame({"x": np.arange(60.0), "y": np.repeat([0.0, 0.5, 2.0], 20) + np.arange(60) / 100}))
     record = run(table, {"odd": Odd(found)}, "log")["odd"]
-    assert "log_density() returns one number a row" in record.left_out
+    assert "log_density() returns one number per row" in record.left_out
     assert "as log density of 12 values of 'y'" in record.left_out
     assert reason in record.left_out
     assert not record.is_running

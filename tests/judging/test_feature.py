@@ -2,8 +2,8 @@
 
 At level 0.05, 300 new rows and 40 draws, over 200 seeds: too narrow (sd 0.75 for 1) 1.00, biased (by 0.3 sd) 0.99,
 heteroscedastic (log sd 0.5 z) 1.00, a missing interaction (0.6 sd) 1.00, wrong atoms (20 for 30 per cent) 0.94.
-Right ones, over 1000 seeds, are accused at levels 0.01, 0.05, 0.1: numbers 0.011, 0.051, 0.109; numbers with point mass
-0.007, 0.035, 0.092; levels 0.010, 0.044, 0.096. The tests below repeat it with fewer seeds.
+Right ones, over 1000 seeds, are rejected at levels 0.01, 0.05, 0.1: numbers 0.011, 0.051, 0.109; numbers with point
+mass 0.007, 0.035, 0.092; levels 0.010, 0.044, 0.096. The tests below repeat it with fewer seeds.
 """
 
 import numpy as np
@@ -126,4 +126,4 @@ def test_constant_column_has_no_test():
     found = adjust([criticise_feature(scores, given.first(3), constant[:, 3], "Zero()", 1)])[0]
     assert np.isnan(found.p)
     assert np.isnan(found.p_adjusted)
-    assert sentence(found, 0.05) == "y: nothing to test, it is always the same"
+    assert sentence(found, 0.05) == "y: nothing to test, it is constant"

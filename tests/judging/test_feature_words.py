@@ -104,10 +104,10 @@ def test_levels_and_point_masses_are_named():
     )
 
 
-def test_unflagged_feature_passes_and_may_predict_badly():
+def test_unrejected_feature_passes_and_may_predict_badly():
     assert said(p=0.43, shape=(5, 0, 0, 0), p_shape=0.001) == "salary: passes (p = 0.43)"
     assert said(p=0.43, skill=-0.2) == "salary: passes (p = 0.43); predicts worse than the marginal"
-    assert said(p=NONE) == "salary: nothing to test, it is always the same"
+    assert said(p=NONE) == "salary: nothing to test, it is constant"
 
 
 def test_small_p_values_are_abbreviated():

@@ -59,7 +59,7 @@ def test_side_with_the_larger_deviation_is_reported():
     assert abs(found.outside_z) < 3
 
 
-def test_levels_are_flagged_where_they_are_drawn_too_often():
+def test_levels_are_rejected_where_they_are_drawn_too_often():
     X, table = givens(500)
     rng = np.random.default_rng(5)
     p = np.tile([0.5, 0.3, 0.2], (500, 1))

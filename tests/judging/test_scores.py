@@ -139,7 +139,7 @@ def test_too_few_draws_raise(n_draws):
 def test_values_for_other_rows_raise():
     table = normal_table(5, 1)
     short = Column(table.features[1], table.matrix[:3, 1])
-    with pytest.raises(InputError, match="given has 5 rows for 3 values; give as many of both"):
+    with pytest.raises(InputError, match="given has 5 rows for 3 values; give one value per row"):
         score_conditional(Normal(), table.first(1), short, seed=1)
 
 

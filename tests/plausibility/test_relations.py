@@ -39,7 +39,7 @@ def test_relations_can_be_printed_and_selected():
     assert [str(each) for each in found.without("total == a + b")] == ["usd == copy"]
     assert [str(each) for each in found.without("usd")] == ["total == a + b"]
     assert str(mcce.find_relations(pd.DataFrame(some())).without()) == "no relations"
-    with pytest.raises(mcce.InputError, match=r"without\('c'\): no relation says that or has that column"):
+    with pytest.raises(mcce.InputError, match=r"without\('c'\): no relation has that text or that column"):
         found.without("c")
 
 

@@ -84,14 +84,14 @@ def test_data_dependent_bounds_are_detected():
 
 
 @pytest.mark.nightly
-def test_correct_sampler_is_not_flagged():
+def test_correct_sampler_is_not_rejected():
     assert 0.5 * EPSILON < audit(DPSampler, 1200) <= EPSILON
     assert 0.2 * EPSILON < audit(DPSampler, 1200, n_trees=2) <= EPSILON
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("broken", "options"), [(HalfTheNoise, {}), (CountsTwice, {"n_trees": 2})])
-def test_broken_samplers_are_flagged(broken, options):
+def test_broken_samplers_are_rejected(broken, options):
     assert audit(broken, 1200, **options) > 1.2 * EPSILON
 
 
@@ -216,14 +216,14 @@ def test_whole_trees_satisfy_their_epsilon(monkeypatch):
 
 
 @pytest.mark.nightly
-def test_chosen_splits_are_not_flagged():
+def test_chosen_splits_are_not_rejected():
     n = 1000
     more = pd.concat([CROWD, PERSON], ignore_index=True)
     assert lower_bound([chosen(more, 2 * i) for i in range(n)], [chosen(CROWD, 2 * i + 1) for i in range(n)]) <= AT
 
 
 @pytest.mark.slow
-def test_chain_is_not_flagged():
+def test_chain_is_not_rejected():
     """Fixed value, decision and two features share one budget: the two features have half of it."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.random(12) < 0.5, "b": rng.random(12), "c": rng.random(12)})

@@ -499,7 +499,7 @@ def test_results_are_judged_and_immutable_features_suggested():
     judged = told("criticise", made["fitted"], sent(new), {"n_draws": 50.0, "random_state": 3.0})
     wanted = new["income"].to_numpy() >= 60
     own = explainer.generator_.criticise(new, decision=wanted, n_draws=50, random_state=3)
-    assert judged["accused"] == own.accused
+    assert judged["rejected"] == own.rejected
     np.testing.assert_array_equal(received(judged["table"])["p"], own.table["p"])
     answer = calls.attempt("criticise", made["fitted"], sent(new), {"n_draw": 5.0})
     assert "did you mean 'n_draws'?" in answer["error"]

@@ -83,7 +83,7 @@ def test_separate_steps_equal_explain_for_the_other_rows(explainer, table):
     mine = candidates.loc[[people.index[0]]].rename(index={people.index[0]: who}, level="id")
     with (
         pytest.warns(MCCEWarning, match="Such rows are not explained"),
-        pytest.raises(InputError, match=f"candidates has rows for {who}, which has a level that is not known"),
+        pytest.raises(InputError, match=f"candidates has rows for {who}, which has an unknown level"),
     ):
         explainer.select(mine, people)
 

@@ -31,7 +31,7 @@ suspicious <- function(x, level = c("stop", "all")) {
 #' @param ... Further arguments of the engine: `n_draws`, `level` (of the tests, for all features together) and
 #'   `random_state`.
 #' @return An object of class `mcce_criticism`: a list of `table`, a data frame with a row for each feature, and
-#'   `accused`, the features whose conditional is rejected, the worst first.
+#'   `rejected`, the features whose conditional is rejected, the worst first.
 #' @examplesIf mcce::has_mcce()
 #' loans <- load_loans(600)[c("age", "salary")]
 #' rich <- function(rows) rows$salary > 50000
@@ -43,7 +43,7 @@ criticise <- function(x, newdata, ...) {
   engine()
   told <- call_python("criticise", revive(x), send_table(newdata, "newdata", x$template), as_dict(list(...)))
   structure(
-    list(table = receive_table(told$table), accused = as.character(unlist(told$accused)), words = told$words),
+    list(table = receive_table(told$table), rejected = as.character(unlist(told$rejected)), words = told$words),
     class = "mcce_criticism"
   )
 }

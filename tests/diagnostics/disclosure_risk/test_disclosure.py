@@ -246,14 +246,14 @@ def test_answers_are_judged_by_the_same_model_without_the_row():
 
 @pytest.mark.nightly
 def test_false_positive_rate_matches_the_level():
-    accused = lines = 0
+    rejected = lines = 0
     for seed in range(12):
         X, others, holdout = (people(160, 10 * seed + part) for part in range(3))
         found = disclosure(fit(others), X, holdout=holdout, releases=["plain", "generated"], **FAST)
-        accused += len(found.leaks())
+        rejected += len(found.leaks())
         lines += len(found.table)
     # 2.5 per cent a line; lines of a table depend on each other, so twice three standard errors are allowed
-    assert accused / lines < 0.025 + 6 * np.sqrt(0.025 * 0.975 / lines), (accused, lines)
+    assert rejected / lines < 0.025 + 6 * np.sqrt(0.025 * 0.975 / lines), (rejected, lines)
 
 
 BAD = {

@@ -25,10 +25,10 @@ test_that("criticise() finds the conditional that is wrong", {
   skip_if_no_mcce()
   few <- people[c("age", "salary")]
   wrong <- criticise(fitted(data = few[1:400, ], sampler = "norm"), few[401:600, ], random_state = 1)
-  expect_identical(wrong$accused, "salary") # log-normal, and cut off at 40000 by the decision
+  expect_identical(wrong$rejected, "salary") # log-normal, and cut off at 40000 by the decision
   expect_identical(wrong$table$feature, "salary")
   expect_false(wrong$table$passes)
-  expect_output(print(wrong), "1 accused at level")
+  expect_output(print(wrong), "1 rejected at level")
   expect_error(criticise(fitted(), people[401:600, ], n_draw = 9), "did you mean 'n_draws'", class = "mcce_error")
   expect_error(criticise(people), "needs the result of mcce\\(\\)", class = "mcce_error")
 })
