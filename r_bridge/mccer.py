@@ -151,7 +151,7 @@ def score_function(model: Any, predict_model: Any, c_int: Sequence[float] | Inte
     """Return a function of the rows that gives the model's scores, read as `mcce.rcompat` reads them."""
     interval = c_int if isinstance(c_int, Interval) else Interval(c_int[0], c_int[1])
     if interval.margin:
-        raise InputError(f"c_int is {interval}; mcceR knows no margin: give the narrower interval itself.")
+        raise InputError(f"c_int is {interval}; mcceR has no margin: give the narrower interval itself.")
     asked = model if predict_model is None else lambda rows: predict_model(model, rows)
     decision = resolve_decision(interval, asked)
     return lambda rows: np.asarray(decision.ask(rows, "rows from R").scores, dtype=np.float64)

@@ -157,5 +157,5 @@ def test_helpers(air):
     like = generated_like(air.X, air.X.astype(float), ["Wind", "Day"])
     assert like.dtypes.astype(str).tolist() == ["int64", "float64", "int64", "int64", "float64"]
     assert score_function(lambda X: X["Temp"], None, (0, 1))(air.X.head(2)).tolist() == [67.0, 72.0]
-    with pytest.raises(MCCEError, match="mcceR knows no margin: give the narrower interval itself"):
+    with pytest.raises(MCCEError, match="mcceR has no margin: give the narrower interval itself"):
         score_function(lambda X: X["Temp"], None, mcce.Interval(0, 90, margin=5))
