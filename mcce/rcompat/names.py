@@ -97,7 +97,7 @@ class TreeArguments:
 
 def translate(engine: str, given: Mapping[str, Any]) -> TreeArguments:
     """Translate R's arguments of the trees; raise if one is unknown."""
-    must_be = f"mcceR knows {spell_all(TREES)}: {did_you_mean(engine, TREES)}"
+    must_be = f"mcceR supports {spell_all(TREES)}: {did_you_mean(engine, TREES)}"
     check(engine in TREES, engine, "fit_autoregressive_model", must_be)
     arguments = dict(given)
     control = arguments.pop(CONTROLS[engine], None) or {}

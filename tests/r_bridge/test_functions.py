@@ -414,7 +414,7 @@ def test_what_are_no_probabilities_is_refused(r, probs, message):
 def test_a_method_of_mice_for_two_levels_refuses_more(r, need):
     need("mice")
     problem = make_problem("ordered", 0)
-    with pytest.raises(SamplerError, match=r"it has 4 levels, and the method takes two\. Use polyreg or polr"):
+    with pytest.raises(SamplerError, match=r"it has 4 levels, and the method needs two\. Use polyreg or polr"):
         MiceSampler("logreg").fit(problem.given, problem.target)
 
 

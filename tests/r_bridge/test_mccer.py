@@ -152,7 +152,7 @@ def test_without_mccer_the_message_says_where_it_is(r, monkeypatch, call):
 def test_helpers(air):
     assert tree_controls("rpart", {"control": {"cp": 0.1, "xval": 0}, "xval": 5}) == {"cp": 0.1, "xval": 5}
     assert tree_controls("ctree", {"controls": {"mincriterion": 0.5}}) == {"mincriterion": 0.5}
-    with pytest.raises(MCCEError, match="mcceR knows 'ctree', 'rpart'"):
+    with pytest.raises(MCCEError, match="mcceR supports 'ctree', 'rpart'"):
         tree_controls("cart", {})
     like = generated_like(air.X, air.X.astype(float), ["Wind", "Day"])
     assert like.dtypes.astype(str).tolist() == ["int64", "float64", "int64", "int64", "float64"]
