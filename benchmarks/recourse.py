@@ -15,8 +15,8 @@
    on; or ("unrestricted") all that are not fixed, as if a person could set a salary or a blood pressure.
 5. Recourse with a wrong graph: one edge dropped, one reversed.
 6. The same search with the mechanisms of dowhy's gcm instead of conditionals of mcce (`--dowhy N`, for the first N
-   people; it needs `pip install dowhy`). These are additive noise models with polynomial regressions; levels are given as
-   their codes, since its classifiers cannot be inverted, and values are rounded as in the data. `keep=1` are its
+   people; it needs `pip install dowhy`). These are additive noise models with polynomial regressions; levels are passed
+   as codes, since its classifiers cannot be inverted, and values are rounded as in the data. `keep=1` are its
    counterfactual samples, `keep=0` its interventional samples of the person's row.
 """
 
