@@ -108,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs = [{name: measure_apart(path, chosen.people) for name, path in packages.items()} for _ in range(chosen.rounds)]
     page = Page("Latency of one counterfactual")
     page.say(
-        f"CPU time, the least of {chosen.rounds} process(es) in turns, {chosen.people} people one at a time, sparse."
+        f"CPU time, the minimum of {chosen.rounds} process(es) in turns, {chosen.people} people one at a time, sparse."
     )
     rows = []
     for case in CASES:

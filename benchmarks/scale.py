@@ -69,7 +69,7 @@ NOTES = """\
 explained: the others already have the wanted decision, by the one changed value, or no counterfactual was found. per
 second: factuals. first part: seconds until it is written. last/first: seconds per factual over the last quarter of the
 parts, over those of the first. MB at a quarter, at the end: the peak until then, of the process that reads and writes,
-or of a worker; the first has made the table of all factuals before. peak MB: of a process that does this alone."""
+or of a worker; the first process has also created the table of all factuals. peak MB: of a separate process."""
 
 
 def peak_megabytes() -> float:
