@@ -1,24 +1,24 @@
-"""Are counterfactuals fit to send? Advice that nobody needs, and rows judged by those that took no part.
+"""Are counterfactuals fit to send? Counts of useless advice, and rows judged by independent judges.
 
     python -m benchmarks.advice [--only PART,...] [--factuals N] [--skip N] [--floors F,...] [--out FILE]
 
-1. loans. A logistic model explains its refusals; count who is told to take a larger loan, to stay more than two
-   years longer in a job, to have had no default, to earn more while unemployed. A nearest-neighbour test on other loans
-   judges the rows: places of numbers among all values, mean distance to the five nearest; a row passes that is among
-   the nearest 95 per cent of real rows. Accepted real rows show what can be reached.
-2. messy. A table with a debt in two currencies, a year of birth beside an age, dates of the past, names, counts that
-   keep an order; count answers that split what belongs together or change what cannot be changed.
+1. loans. The refusals of a logistic model are explained; count the people advised to take a larger loan, to stay more
+   than two years longer in a job, to erase a default, or to earn more while unemployed. A nearest-neighbour test on
+   other loans judges the rows by the ranks of numbers and the mean distance to the five nearest: a row passes if it is
+   as near as the nearest 95 per cent of real rows. Accepted real rows show the attainable figures.
+2. messy. A table with a debt in two currencies, a year of birth and an age, past dates, names, and ordered counts;
+   count answers that change only one of several related columns, or that change unchangeable facts.
 3. gaussians, moons, tails, levels, chain. Known processes: six normals with correlation 0.5; two moons beside a ring;
    five correlated columns with tails of a t distribution (3 degrees of freedom); eight levels and counts; eight columns
-   in a non-linear chain. The judge is the true density, at the level that 95 per cent of real rows are above.
+   in a non-linear chain. The judge is the true density, at the level that 95 per cent of real rows exceed.
 4. adult, gmc, fico, german. The paper's data sets and networks; one half of the rows explains, the other half judges:
    local outlier factor, isolation forest and a Gaussian mixture (share of rows below the 5 per cent level of real
    ones), and ten refits of the network on bootstrap samples (share that still accept). On FICO, the share of rows that
-   break a definition which no real row breaks. All beside the walk of NICE, held to the fixed values
-   (`benchmarks.walk`); differences to it are paired, over the factuals that both explain, with standard errors.
+   violate a definition that no real row violates. The walk of NICE, held to the fixed values (`benchmarks.walk`), is
+   the reference; differences from it are paired, over the factuals that both explain, with standard errors.
 
-Whoever chooses a setting by these figures reports it on other factuals: `--skip N` leaves out the first N of each part.
-`--out` writes FILE.md and FILE.json; `--beside` shows the lines of such a file, of another version, beside the new.
+A setting chosen by these figures must be reported on other factuals: `--skip N` leaves out the first N of each part.
+`--out` writes FILE.md and FILE.json; `--beside` adds the lines of such a file of another version.
 """
 
 from __future__ import annotations
@@ -60,22 +60,22 @@ KNOWN = ("gaussians", "moons", "tails", "levels", "chain")
 PARTS = ("loans", "messy", *KNOWN, *PAPER)
 FLOORS = "0,0.05,0.1,0.25,0.5"
 LEVEL = 0.05
-MOST_JUDGING = 5000  # rows that a judge is fitted on
+MOST_JUDGING = 5000  # training rows of a judge
 REFITS = 10
 HELD = "walk, held"
 REAL = "real accepted"
 NOTES = """\
-L0, L1: mean changes, mean sum of range-scaled differences. below: share of answers below the floor that was asked for.
+L0, L1: mean changes, mean sum of range-scaled differences. below: share of answers below the requested floor.
 seconds: fit and explain, warm. Loans: larger loan, years, erased, unemployed count people. near: share that passes the
 nearest-neighbour test. Known processes: true is the share above the 5 per cent level of the true density. The paper's
 data: lof, forest, mixture are shares of rows below the 5 per cent level of real rows, lasts the share of refits that
-accept, broken the share of rows that break a definition; +/- columns are differences to the held walk with standard
-errors (negative is better, but for lasts)."""
+accept, broken the share of rows that violate a definition; +/- columns are differences to the held walk with standard
+errors (negative is better, except for lasts)."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the tables: who was judged in which part, and the figures by name."""
+    """One line of the tables: the method, the part, and the figures by name."""
 
     part: str
     way: str
@@ -93,7 +93,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Question:
-    """Whom to explain to whom: training rows, factuals, a model and its wanted decision."""
+    """A problem: training rows, factuals, a model and its wanted decision."""
 
     X: pd.DataFrame
     factuals: pd.DataFrame
@@ -106,12 +106,12 @@ class Question:
         """Return a fitted explainer."""
         options = {"decision": self.decision, "fixed": self.fixed, "kinds": self.kinds or None, "random_state": 1}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about columns that cannot be advice, which the messy table has
+            warnings.simplefilter("ignore")  # warnings about unchangeable columns, which the messy table has
             return mcce.MCCE(self.model, **options).fit(self.X)
 
     def answers(self, floors: list[float]) -> Iterator[tuple[str, Answers]]:
-        """Explain at each floor; the seconds hold both fits, of the generator and of what is plausible."""
-        self.explainer().explain(self.factuals.iloc[:2], n_samples=20, sparse=True)  # kernels are compiled
+        """Explain at each floor; the seconds include the fits of the generator and of the plausibility."""
+        self.explainer().explain(self.factuals.iloc[:2], n_samples=20, sparse=True)  # compiles the kernels
         begun = time.perf_counter()
         explainer = self.explainer()
         explainer.explain(self.factuals.iloc[:1], n_samples=1, sparse=True)
@@ -124,7 +124,7 @@ class Question:
             yield f"sparse, floor {floor:g}", Answers(found.frame.droplevel("rank"), below, seconds)
 
     def changes(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return range-scaled differences to the factuals, 1 for another level."""
+        """Return range-scaled differences from the factuals, 1 for another level."""
         old, out = self.factuals.loc[rows.index], {}
         for name in self.X.columns:
             number = pd.api.types.is_numeric_dtype(self.X[name]) and not pd.api.types.is_bool_dtype(self.X[name])
@@ -137,7 +137,7 @@ class Question:
         return pd.DataFrame(out, index=rows.index)
 
     def figures(self, answers: Answers) -> dict[str, float | str]:
-        """Return what every line has."""
+        """Return the figures common to all lines."""
         steps = self.changes(answers.rows)
         return {
             "n": len(answers.rows),
@@ -160,7 +160,7 @@ def _logistic(X: pd.DataFrame, y: Any) -> Any:
 
 
 class NearTest:
-    """A conformal test by the mean distance to the five nearest of some rows; numbers are places among these."""
+    """A conformal test by the mean distance to the five nearest of some rows, by ranks of numbers among these."""
 
     def __init__(self, rows: pd.DataFrame, fresh: pd.DataFrame) -> None:
         self.rows = rows
@@ -189,7 +189,7 @@ class NearTest:
 
 
 def loans_question(n: int, skip: int = 0) -> Question:
-    """Return the question of the loans, about `n` refusals."""
+    """Return the problem of the loans, with `n` refused people."""
     loans = load_loans()
     model = _logistic(loans.X, loans.y)
     refused = loans.X[model.predict_proba(loans.X)[:, 1] >= 0.1].iloc[skip : skip + n]
@@ -197,7 +197,7 @@ def loans_question(n: int, skip: int = 0) -> Question:
 
 
 def odd_loans(rows: pd.DataFrame, old: pd.DataFrame) -> dict[str, float]:
-    """Count advice that nobody needs."""
+    """Count useless advice."""
     salary = rows["salary"].to_numpy() / np.maximum(old["salary"].to_numpy(), 1)
     unemployed = rows["employment"].astype(str).to_numpy() == "unemployed"
     return {
@@ -222,7 +222,7 @@ def run_loans(n: int, skip: int, floors: list[float]) -> Iterator[Line]:
 
 
 def messy_customers(n: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return customers as a bank's table has them, and who repaid."""
+    """Return customers with the columns of a bank's table, and who repaid."""
     rng = np.random.default_rng(seed)
     age = rng.integers(19, 75, n)
     unemployed = rng.random(n) < 0.1
@@ -260,7 +260,7 @@ def messy_customers(n: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def messy_question(n: int, skip: int = 0) -> Question:
-    """Return a question about refused customers; the model reads dates as days."""
+    """Return the problem of refused customers; the model reads dates as days."""
     X, repaid = messy_customers(2000)
     model = _logistic(_days(X), repaid)
 
@@ -279,7 +279,7 @@ def _days(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def odd_customers(rows: pd.DataFrame, steps: pd.DataFrame) -> dict[str, float]:
-    """Count answers that split copies, break relations, change the past or a name."""
+    """Count answers that split copies, violate relations, or change the past or a name."""
     changed = steps > 0
     copies = [changed["debt_eur"] != changed["debt_nok"], changed["birth_year"]]
     none = rows["employment"].astype(str) == "none"
@@ -312,7 +312,7 @@ def run_messy(n: int, skip: int, floors: list[float]) -> Iterator[Line]:
 
 @dataclass(frozen=True)
 class Process:
-    """A known process: draws, the log of its density, and a model that is asked."""
+    """A known process: draws, the log of its density, and a model."""
 
     draw: Callable[[int, np.random.Generator], pd.DataFrame]
     log_density: Callable[[pd.DataFrame], np.ndarray]
@@ -387,7 +387,7 @@ OF_LEVELS = {"region": "NESW", "job": "abc", "home": "xyz", "car": "ny", "degree
 
 
 def draw_levels(n: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Draw five columns of levels and three counts, each by those before it."""
+    """Draw five columns of levels and three counts, each given the preceding ones."""
 
     def choose(shares: np.ndarray) -> np.ndarray:
         return (rng.random(n)[:, None] > np.cumsum(shares, axis=1)[:, :-1]).sum(axis=1)
@@ -416,14 +416,14 @@ def levels_density(rows: pd.DataFrame) -> np.ndarray:
 
 
 def levels_score(rows: pd.DataFrame) -> np.ndarray:
-    """Decide by levels and counts."""
+    """Return the score of levels and counts."""
     region, job, home, car, degree, kids, cards, late = _codes(rows)
     levels = 0.5 * (home == 0) + 0.6 * (job == 1) + 0.4 * car + 0.3 * degree + 0.3 * (region == 2)
     return np.asarray(levels + 0.2 * kids - 0.5 * late - 0.15 * cards)
 
 
 def _links(x: dict[str, np.ndarray]) -> dict[str, tuple[Callable[[], np.ndarray], float]]:
-    """Return the mean of each column given those before it, and its standard deviation."""
+    """Return the mean of each column given the preceding ones, and its standard deviation."""
     return {
         "a": (lambda: np.zeros(1), 1.0),
         "b": (lambda: 0.7 * x["a"] ** 2 - 0.7, 0.5),
@@ -437,7 +437,7 @@ def _links(x: dict[str, np.ndarray]) -> dict[str, tuple[Callable[[], np.ndarray]
 
 
 def draw_chain(n: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Draw eight columns, each a non-linear function of some before it and noise."""
+    """Draw eight columns, each a non-linear function of preceding ones plus noise."""
     x: dict[str, np.ndarray] = {}
     for name, (mean, deviation) in _links(x).items():
         x[name] = mean() + deviation * rng.standard_normal(n)
@@ -463,7 +463,7 @@ PROCESSES = {
 
 
 def process_question(name: str, n: int, skip: int = 0) -> Question:
-    """Return a question about rows of a known process."""
+    """Return the problem of a known process."""
     process, rng = PROCESSES[name], np.random.default_rng(5)
     X = process.draw(3000, rng)
     factuals = X[process.score(X) < process.least].iloc[skip : skip + n]
@@ -489,7 +489,7 @@ def run_process(name: str, n: int, skip: int, floors: list[float]) -> Iterator[L
 
 
 class Judges:
-    """Fitted on rows that no method has seen: says which rows are below the 5 per cent level of real ones."""
+    """Judges fitted on rows that no method uses: which rows are below the 5 per cent level of real ones."""
 
     def __init__(self, rows: np.ndarray, seed: int = 0) -> None:
         order = np.random.default_rng(seed).permutation(len(rows))
@@ -498,7 +498,7 @@ class Judges:
         self.mean, self.sd = learn.mean(axis=0), np.where(learn.std(axis=0) > 0, learn.std(axis=0), 1.0)
         points = self._points(learn)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # rows that are equal, components that have not settled
+            warnings.simplefilter("ignore")  # warnings about equal rows and components that have not converged
             self.judges = {
                 "lof": LocalOutlierFactor(n_neighbors=20, novelty=True).fit(points),
                 "forest": IsolationForest(n_estimators=200, random_state=seed).fit(points),
@@ -529,12 +529,12 @@ class Case:
 
     @property
     def question(self) -> Question:
-        """The problem as it is asked here."""
+        """The problem in the form of this benchmark."""
         p = self.problem
         return Question(p.X, p.factuals, p.score, p.decision, p.fixed, p.kinds)
 
     def judge(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the figures of rows, given as numbers: one column for each judge."""
+        """Return the figures of numeric rows, one column for each judge."""
         frame = self.problem.decode(rows)
         out: dict[str, np.ndarray] = {k: v.astype(float) for k, v in self.judges.below(rows.to_numpy()).items()}
         accepted = [self.problem.decision.contains(m.predict_proba(frame)[:, 1]) for m in self.refits]
@@ -545,12 +545,12 @@ class Case:
 
 
 def broken_definitions(rows: pd.DataFrame) -> np.ndarray:
-    """Return which rows of FICO break what holds by definition: enquiries without those of a week are no more."""
+    """Return which rows of FICO violate a definition: enquiries without the last week cannot exceed all enquiries."""
     return (rows["NumInqLast6Mexcl7days"] > rows["NumInqLast6M"]).to_numpy()
 
 
 def make_case(name: str, n: int, folder: Path | None, refits: int = REFITS, skip: int = 0) -> Case:
-    """Train the network on all rows, and split these into halves."""
+    """Train the network on all rows, and split them into halves."""
     whole = make_problem(Setting(name, name, name, "mlp", 10**9, 1000), folder)
     half = np.random.default_rng(11).permutation(len(whole.X))
     mine, theirs = np.sort(half[: len(half) // 2]), np.sort(half[len(half) // 2 :])
@@ -585,7 +585,7 @@ def run_paper(name: str, n: int, skip: int, floors: list[float], folder: Path | 
 
 
 def paired(ours: pd.DataFrame, walk: pd.DataFrame) -> dict[str, str]:
-    """Return mean differences to the walk, with standard errors, over the factuals that both explain."""
+    """Return mean differences from the walk, with standard errors, over the factuals that both explain."""
     both = ours.index.intersection(walk.index)
     gap = ours.loc[both] - walk.loc[both]
     return {f"+/- {c}": f"{gap[c].mean():+.3f} ({gap[c].std() / max(len(gap), 1) ** 0.5:.3f})" for c in gap}
@@ -611,12 +611,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.advice", description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="folder with adult.csv.gz, ...; else MCCE_DATA, else ../shared/data")
     parser.add_argument("--only", default=",".join(PARTS), help=f"comma-separated, of: {', '.join(PARTS)}")
-    parser.add_argument("--factuals", type=int, default=200, help="factuals of each part; of the loans 500 at most")
-    parser.add_argument("--skip", type=int, default=0, help="factuals to leave out before those")
+    parser.add_argument("--factuals", type=int, default=200, help="factuals of each part; at most 500 of the loans")
+    parser.add_argument("--skip", type=int, default=0, help="factuals to skip before these")
     parser.add_argument("--floors", default=FLOORS, help="floors, comma-separated")
     parser.add_argument("--refits", type=int, default=REFITS, help="bootstrap refits of the networks")
     parser.add_argument("--out", type=Path, help="write FILE.md and FILE.json")
-    parser.add_argument("--beside", type=Path, help="FILE.json of another version, to show beside")
+    parser.add_argument("--beside", type=Path, help="FILE.json of another version, for comparison")
     chosen = parser.parse_args(arguments)
     names = read_names(parser, "--only", chosen.only, PARTS)
     floors = read_shares(parser, "--floors", chosen.floors)

@@ -1,15 +1,14 @@
-"""Costs of constraints: seconds, pools, changes and answers, with and without five of them.
+"""Costs of constraints: seconds, pools, changes and answers, with and without five constraints.
 
     python -m benchmarks.constraints [--data FOLDER] [--quick] [--out FILE]
 
 1. Adult with all its levels, a network as the model, 1000 factuals, K = 1000, in one process.
 2. Five constraints: education may only rise; hours change by at most 20; a capital gain is at most 20,000; one class of
-   work is never used; and a rule of two features and the factual: with five years of schooling more, no more than 40
-   hours.
+   work is never used; and a rule of two features and the factual: with five more years of schooling, at most 40 hours.
 3. Explain the same factuals by the plain method and by sparse counterfactuals, free and constrained in turn; the faster
-   of two warm runs counts. Constrained, factuals without a counterfactual are also looked into, 20 at most, as
-   `explain` does by itself: that is timed apart.
-4. Every returned row is checked against the constraints, by plain pandas.
+   of two warm runs counts. With constraints, `explain` also analyses at most 20 factuals without a counterfactual; this
+   is timed separately.
+4. Check every returned row against the constraints, with pandas.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ WORK, EDUCATION, GAIN, HOURS = 1, 3, 9, 11  # columns of Adult, also of its stan
 MOST_HOURS, MOST_GAIN, LONG, FULL_TIME = 20, 20_000, 5, 40
 HEAD = ["", "seconds", "ratio", "with reasons", "pools", "L0", "L1", "explained", "breaking"]
 NOTES = """\
-ratio: seconds constrained over seconds free, of the same kind. with reasons: seconds with a look into factuals that
-have no counterfactual. pools: different sets of draws for all factuals. L0, L1 (gower_sum): mean over the
-counterfactuals, which are fewer with constraints. breaking: returned rows that break a constraint."""
+ratio: seconds constrained over seconds free, of the same method. with reasons: seconds including the analysis of
+factuals without a counterfactual. pools: distinct sets of draws for all factuals. L0, L1 (gower_sum): mean over the
+counterfactuals, which are fewer with constraints. breaking: returned rows that violate a constraint."""
 
 
 def five_constraints(problem: Problem) -> list[Any]:
@@ -52,13 +51,13 @@ def five_constraints(problem: Problem) -> list[Any]:
 
 
 def never_used(problem: Problem) -> str:
-    """Return the rarest class of work but one, which some rows have."""
+    """Return the second rarest class of work, which occurs in some rows."""
     counts = problem.X.iloc[:, WORK].value_counts()
     return str(counts.index[counts.to_numpy() > 0][-2])
 
 
 def count_breaking(problem: Problem, found: mcce.Counterfactuals) -> int:
-    """Return how many returned rows break a constraint, read by plain pandas (step 4)."""
+    """Return how many returned rows violate a constraint, checked with pandas (step 4)."""
     rows = found.frame
     own = problem.factuals.loc[rows.index.get_level_values("id")].set_axis(rows.index)
     work, education, gain, hours = (problem.X.columns[j] for j in (WORK, EDUCATION, GAIN, HOURS))
@@ -84,7 +83,7 @@ def measure(problem: Problem, n_samples: int, runs: int = 2) -> pd.DataFrame:
             "constrained": {"constraints": constraints},
             "reasons": {"constraints": constraints},
         }
-        for way in ways.values():  # compiles, and fits what is fitted once
+        for way in ways.values():  # compiles, and fits what is cached
             explainer.explain(problem.factuals.iloc[:2], **asked, **way)
         seconds, found = dict.fromkeys(ways, float("inf")), {}
         for _ in range(runs):
@@ -121,7 +120,7 @@ def cells(figures: pd.DataFrame) -> list[list[str]]:
 
 
 def binding_cells(constraints: pd.DataFrame) -> list[list[str]]:
-    """Return what each constraint does, as text."""
+    """Return the effect of each constraint, as text."""
     return [[str(c), f"{b:.3f}", f"{t}", f"{p}"] for c, b, t, p in constraints.itertuples()]
 
 

@@ -1,14 +1,14 @@
-"""Conditional inference trees beside R's party (C), in one process, on the same data; and drawing beside CART.
+"""Conditional inference trees compared with R's party (C) on the same data, and drawing compared with CART.
 
     python -m benchmarks.ctree [--quick] [--out FILE]
 
 1. Grow a tree on mixed columns (numbers, whole numbers, factors, ordered factors) by `mcce.trees.ctree.tree` and by
-   `party::ctree`, with party's defaults, for a numeric, a two-class and a five-class response. Ours starts from an
-   encoded table and ranks its columns; party starts from a data frame in R. Handing the data to R is not counted.
+   `party::ctree`, with party's defaults, for a numeric, a two-class and a five-class response. mcce starts from an
+   encoded table and ranks its columns; party starts from a data frame in R. The transfer to R is not counted.
 2. Compare the node of every training row.
 3. Draw a million values from the leaves, by the ctree and by the CART sampler.
 
-Without R and party, or without rpy2, ours is measured alone.
+Without R, party or rpy2, only mcce is measured.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from r_bridge.session import session
 SIZES = [(10_000, 12), (1_000, 30)]
 QUICK = [(400, 6)]
 RESPONSES = {"number": 0, "two classes": 2, "five classes": 5}
-OURS, THEIRS = 7, 3  # runs, of which the fastest counts
+OURS, THEIRS = 7, 3  # runs; the fastest counts
 DRAWS = 1_000_000
 
 PARTY = """function(data, runs) {
@@ -78,7 +78,7 @@ def make_table(n: int, p: int, n_classes: int, seed: int = 1) -> pd.DataFrame:
 
 
 def seconds_of(work: Callable[[], Any], runs: int) -> tuple[float, Any]:
-    """Return the fastest of some runs, and what the last one returned."""
+    """Return the seconds of the fastest of some runs, and the value of the last one."""
     fastest, result = np.inf, None
     for _ in range(runs):
         begun = time.perf_counter()
@@ -88,13 +88,13 @@ def seconds_of(work: Callable[[], Any], runs: int) -> tuple[float, Any]:
 
 
 def encode(frame: pd.DataFrame) -> tuple[Table, Column]:
-    """Return the givens and the response as a chain would have them; nothing is ranked yet."""
+    """Return the givens and the response as in a chain, before ranking."""
     table = Schema.from_data(frame).encode(frame)
     return table.first(frame.shape[1] - 1), table.column(frame.shape[1] - 1)
 
 
 def measure(n: int, p: int, response: str, party: Callable[[pd.DataFrame], Any] | None, draws: int) -> dict[str, Any]:
-    """Steps 1 to 3 for one table."""
+    """Run steps 1 to 3 for one table."""
     frame = make_table(n, p, RESPONSES[response])
     ctree.grow(*encode(frame.head(100)))  # reads the kernels from disk, or compiles them
     tables = iter([encode(frame) for _ in range(OURS)])
@@ -116,7 +116,7 @@ def measure(n: int, p: int, response: str, party: Callable[[pd.DataFrame], Any] 
 
 
 def draw_seconds(name: str, given: Table, target: Column, draws: int) -> float:
-    """Seconds to draw values for rows of the table, over and over, once the sampler is fitted; the better of two."""
+    """Return the seconds to draw values for repeated rows of the table with a fitted sampler; the best of two runs."""
     sampler = mcce.available_samplers()[name]().fit(given, target)
     rows = given.take(np.arange(draws) % given.n_rows)
     complete = Table(rows.features, rows.matrix, complete=True)
@@ -124,7 +124,7 @@ def draw_seconds(name: str, given: Table, target: Column, draws: int) -> float:
 
 
 def find_party() -> Callable[[pd.DataFrame], Any] | None:
-    """Return what times party on a table, or None where it is not installed."""
+    """Return a function that times party on a table, or None if it is not installed."""
     try:
         r = session()
         r.need("party", "this benchmark")
@@ -163,7 +163,7 @@ def cells(result: dict[str, Any]) -> list[str]:
 
 
 def title(result: dict[str, Any]) -> str:
-    """Return what the line is about."""
+    """Return the title of the line."""
     return f"n = {result['n']:,}, p = {result['p']}, {result['response']}"
 
 
@@ -176,7 +176,7 @@ def markdown(results: dict[str, Any]) -> str:
     """Return everything as one Markdown page."""
     table = [f"| | {' | '.join(COLUMNS)} |", "|---|" + "---:|" * len(COLUMNS)]
     table += [f"| {title(one)} | {' | '.join(cells(one))} |" for one in results["trees"]]
-    parts = ["# Conditional inference trees beside party", report.about(results["about"])]
+    parts = ["# Conditional inference trees compared with party", report.about(results["about"])]
     parts += [report.QUICK] if results["quick"] else []
     return "\n\n".join([*parts, "\n".join(table), NOTES]) + "\n"
 

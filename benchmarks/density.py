@@ -1,12 +1,12 @@
-"""How fast the donors of trees say what is likely: `log_density` and `supports` beside plain numpy, on one thread.
+"""Speed of densities of tree donors: `log_density` and `supports` compared with plain numpy, on one thread.
 
     python -m benchmarks.density [--data FOLDER] [--rows N] [--out FILE] [--quick]
 
 1. Fit a chain of CART trees to Give Me Some Credit (115,527 rows, `age` fixed, nine mutable features).
-2. Draw N of its rows, with replacement; ask for the feature's own value, or, half of the time, for another row's.
-3. Take the seconds of the chain's nine densities, of the same with each row left out, and of nine supports; the first
-   call, which prepares, is timed by itself. Then those of `benchmarks.plain_donors`, on the same rows.
-4. Compare the numbers.
+2. Draw N of its rows with replacement; query the row's own value or, half of the time, that of another row.
+3. Time the chain's nine densities, the same with each row left out, and nine supports; the first call, which fills
+   caches, is timed separately. Time `benchmarks.plain_donors` on the same rows.
+4. Compare the values.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ RESULTS = ROOT / "benchmarks" / "results" / "density.md"
 HEAD = f"{'':40}{'leaf':>7}{'first':>8}{'log_density':>13}{'left out':>10}{'supports':>10}"
 NOTES = """
 `python -m benchmarks.density`: a chain of CART trees on Give Me Some Credit, its nine mutable features, one thread.
-Seconds of the processor for all rows; first: the first call, which prepares what the others read. leaf: donors of the
-largest leaf. left out: `log_density` of training rows, each without itself. plain: numpy, leaf by leaf, as mcce did
-before (`benchmarks.plain_donors`), one run; mcce is the best of three. Differences are relative where the log density
-is above 1 in size.
+CPU seconds for all rows; first: the first call, which fills caches. leaf: donors of the largest leaf. left out:
+`log_density` of training rows, each left out of its own density. plain: numpy, leaf by leaf
+(`benchmarks.plain_donors`), one run; mcce is the best of three. Differences are relative if the absolute log density is
+above 1.
 """
 
 
 @dataclass(frozen=True)
 class Question:
-    """What one conditional is asked: givens, values, and which training rows the givens are."""
+    """The query of one conditional: givens, values, and the training rows of the givens."""
 
     name: str
     sampler: LeafDonorSampler
@@ -55,14 +55,14 @@ class Question:
 
     @property
     def largest_leaf(self) -> int:
-        """Donors of the largest leaf."""
+        """Return the number of donors of the largest leaf."""
         tree = self.sampler.tree_
         return int(tree.size[tree.stops].max())
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of one way to answer, and its answers."""
+    """Seconds of one implementation, and its values."""
 
     first: float
     seconds: tuple[float, float, float]
@@ -70,7 +70,7 @@ class Timing:
 
 
 def make_questions(folder: Path | None, n_rows: int, n_train: int | None) -> tuple[list[Question], bool]:
-    """Fit the chain and make up the rows (steps 1 and 2); and say whether the data are a stand-in."""
+    """Fit the chain and draw the rows (steps 1 and 2); also return whether the data are a stand-in."""
     data, standin = load_data("gmc", folder)
     X = data.X if n_train is None else data.X.iloc[:n_train]
     chain = ChainModel(sampler="cart", fixed=data.fixed, random_state=1).fit(X)
@@ -88,7 +88,7 @@ def make_questions(folder: Path | None, n_rows: int, n_train: int | None) -> tup
 
 
 def ask_kernels(question: Question) -> Timing:
-    """Ask the sampler itself; the first call prepares (step 3)."""
+    """Query the sampler; the first call fills caches (step 3)."""
     sampler, given, values = question.sampler, question.given, question.values
     few = np.arange(2)
     first, _ = _timed(
@@ -108,7 +108,7 @@ def ask_kernels(question: Question) -> Timing:
 
 
 def ask_plainly(question: Question) -> Timing:
-    """Ask plain numpy, once."""
+    """Query plain numpy, once."""
     model, given, values = question.sampler.donors_, question.given, question.values
     calls = (
         lambda: plain_donors.log_density(model, given, values, None),
@@ -119,7 +119,7 @@ def ask_plainly(question: Question) -> Timing:
 
 
 def compare(ours: Timing, plain: Timing) -> tuple[float, float, int]:
-    """Return the largest differences of log densities, relative above 1, and the number of other supports (step 4)."""
+    """Return the largest differences of log densities, relative above 1, and the count of unequal supports (step 4)."""
     apart = []
     for found, expected in zip(ours.answers[:2], plain.answers[:2]):
         impossible = np.isneginf(expected)
@@ -177,7 +177,7 @@ def run(folder: Path | None, n_rows: int, n_train: int | None = None) -> str:
 
 
 def _forgetful(question: Question) -> Question:
-    """Return the question with a sampler that has prepared nothing yet."""
+    """Return the query with a sampler without caches."""
     fresh = set_state(question.sampler.clone(), get_state(question.sampler))
     return Question(question.name, fresh, question.given, question.values, question.rows)
 

@@ -1,15 +1,14 @@
-"""Several counterfactuals for one person: how different they are, and what they cost; mcce beside DiCE.
+"""Several counterfactuals for one person: their diversity and cost; mcce compared with DiCE.
 
     python -m benchmarks.diversity [--factuals N] [--rows N] [--k K] [--limit SECONDS] [--out FILE]
 
 1. Train a model on the generated loans (`mcce.datasets.load_loans`); the wanted decision is a probability of default
    below 10 per cent; age and sex are fixed.
 2. Explain the same refused people with K counterfactuals each: the best K and K diverse ones, of whole draws (the
-   paper's method) and of crossed draws (`sparse=True`); and by DiCE's `random` and `genetic`, where dice-ml is
-   installed: it is skipped with the reason where it is not. A person for whom it needs more than SECONDS is given up.
-3. Measure all with the same functions: share explained with K rows, valid and distinct ones counted alone; changes and
-   Gower distance to the factual, of all rows; and of the rows of one person, two by two, Gower distance and share of
-   features that differ.
+   paper's method) and of crossed draws (`sparse=True`); and by DiCE's `random` and `genetic`, if dice-ml is installed.
+   DiCE stops after SECONDS for a person.
+3. Measure all with the same functions, on valid and distinct rows: share of people with K rows; changes and Gower
+   distance to the factual; and, between pairs of rows of one person, Gower distance and share of features that differ.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ RESPONSE = "granted"
 HEAD = ["rows", "explained", "L0", "gower", "pairwise gower", "pairwise features", "seconds"]
 NOTES = """
 `python -m benchmarks.diversity`: people who were refused a loan, {k} counterfactuals each. rows: valid, distinct rows
-that keep age and sex, a person. explained: share of people with {k} of them. L0 and gower: to the person, mean over all
-rows. pairwise: of two rows of the same person, the mean Gower distance and share of features that differ. seconds: all
-people, without fitting. DiCE is given up after {limit:g} seconds a person.
+per person that keep age and sex. explained: share of people with {k} of them. L0 and gower: from the person's row, mean
+over all rows. pairwise: mean Gower distance and share of features that differ, between two rows of the same person.
+seconds: all people, without fitting. DiCE stops after {limit:g} seconds per person.
 """
 
 
@@ -77,7 +76,7 @@ def explain_by_mcce(loans: Loans, k: int, **options: bool) -> tuple[dict[object,
     """Return the counterfactuals by person, and the seconds."""
     wanted = mcce.Interval(0, HIGHEST, closed="left", of=True)
     explainer = mcce.MCCE(loans.model, decision=wanted, fixed=FIXED, random_state=1).fit(loans.X)
-    explainer.explain(loans.factuals.iloc[:1], n_counterfactuals=k, **options)  # compiles, and fits what is fitted once
+    explainer.explain(loans.factuals.iloc[:1], n_counterfactuals=k, **options)  # compiles, and fits what is cached
     begun = time.perf_counter()
     found = explainer.explain(loans.factuals, n_counterfactuals=k, progress=False, **options)
     seconds = time.perf_counter() - begun
@@ -89,7 +88,7 @@ def explain_by_dice(loans: Loans, k: int, method: str, limit: float) -> tuple[di
     import dice_ml
 
     class Granting:
-        """The model as DiCE asks it: class 1 from 0.5 on is a probability of default below the highest."""
+        """The model for DiCE: a score of 0.5 or more, class 1, is a probability of default below the threshold."""
 
         classes_ = np.array([0, 1])
 
@@ -118,7 +117,7 @@ def explain_by_dice(loans: Loans, k: int, method: str, limit: float) -> tuple[di
             found = explainer.generate_counterfactuals(
                 query, total_CFs=k, desired_class=1, features_to_vary=mutable, verbose=False, **seed
             )
-        except Exception as error:  # DiCE raises where it finds nothing
+        except Exception as error:  # DiCE raises if it finds nothing
             print(f"DiCE {method}, person {i}: {type(error).__name__}: {error}", file=sys.stderr)
             continue
         finally:
@@ -160,13 +159,13 @@ def measure(loans: Loans, answers: dict[object, pd.DataFrame], k: int) -> dict[s
 
 
 def why_no_dice() -> str | None:
-    """Return why DiCE is left out; None if it is there."""
+    """Return why DiCE is skipped; None if it is installed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             import dice_ml  # noqa: F401
     except ImportError as error:
-        return f"DiCE is left out: {error}; `pip install dice-ml`."
+        return f"DiCE is skipped: {error}; `pip install dice-ml`."
     return None
 
 

@@ -1,18 +1,18 @@
-"""What differential privacy costs: generated rows and counterfactuals at several epsilons, beside trees without it.
+"""Costs of differential privacy: generated rows and counterfactuals at several epsilons, compared with plain trees.
 
     python -m benchmarks.dp [--data DIR] [--only adult,loans] [--epsilon 0.1,1,3,10] [--repeats R] [--out FILE]
                             [--training DIR] [--rows DIR]
 
 1. Set aside a fifth of the rows, at most 5000; train the model (gradient boosting) on the others, and fit explainers to
-   these: trees (`cart`) and `mcce.Privacy`, with the public bounds below, R times for each epsilon: the noise differs.
-2. Realism: how well a forest tells as many generated rows from the rows set aside (`mcce.diagnostics.discriminator`).
+   these: trees (`cart`) and `mcce.Privacy`, with the public bounds below, R times for each epsilon, with other noise.
+2. Realism: how well a forest distinguishes generated rows from the rows set aside (`mcce.diagnostics.discriminator`).
 3. Counterfactuals of 200 of the rows set aside that do not have the wanted decision: whole draws as in the paper, and
    sparse ones.
-4. Beside them, private generators of other packages, from the rows that they drew (`benchmarks/dp_others.py`).
-   `--training DIR` writes the training rows with the decision, DATA.csv, to fit them to, and what is public of them,
-   DATA.json; `--rows DIR` reads what they drew, DATA-LABEL.csv with the same columns, of each label. These rows are a
-   joint generator (`ReadyRows`): a candidate is one of them with the factual's decision and levels of fixed features,
-   and of these one of the nearest by fixed numbers, which are then set.
+4. Private generators of other packages are measured by rows that they drew (`benchmarks/dp_others.py`).
+   `--training DIR` writes their training rows with the decision, DATA.csv, and the public information, DATA.json;
+   `--rows DIR` reads their draws, DATA-LABEL.csv with the same columns, for each label. These rows are a joint
+   generator (`ReadyRows`): a candidate is a row with the factual's decision and levels of fixed features that is among
+   the nearest by fixed numbers; these are then set to the factual's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ EPSILONS = (0.1, 1.0, 3.0, 10.0)
 NEAREST = 200
 DECISION = "<decision>"
 WANTED = {"adult": 0.5, "loans": 0.9}
-# as somebody states them who has not seen the rows; more than two numbers are the edges of bins
+# stated without looking at the rows; more than two numbers are the edges of bins
 BOUNDS: dict[str, dict[str, tuple[float, ...]]] = {
     "adult": {
         "age": (17, 90),
@@ -60,25 +60,25 @@ BOUNDS: dict[str, dict[str, tuple[float, ...]]] = {
 }
 HEAD = ["", "told apart", "explained", "L0", "L1", "valid draws", "sparse: explained", "L0", "L1"]
 NOTES = """\
-told apart: accuracy of a random forest that tells generated rows from rows set aside; 0.5 is not at all. explained:
+told apart: accuracy of a random forest that distinguishes generated rows from rows set aside; 0.5 is chance. explained:
 share of factuals with a counterfactual (all of these are valid). L0: features changed; L1: Gower distance summed over
-the features, by the ranges of the training rows for all alike. valid draws: share of candidates with the wanted
-decision. sparse: the same with sparse=True, floor=0.05, whose plausibility a private explainer learns from synthetic
-rows. Means over the repeats. epsilon is of the whole fit: fixed features, decision and all others."""
+the features, scaled by the ranges of the training rows. valid draws: share of candidates with the wanted decision.
+sparse: the same with sparse=True, floor=0.05; a private explainer fits the plausibility to synthetic rows. Means over
+the repeats. epsilon covers the whole fit: fixed features, decision and all others."""
 
 
 class ReadyRows:
-    """Rows that were drawn elsewhere, drawn again given fixed values: a model for `mcce.generators.SampleGenerator`."""
+    """Given rows, resampled conditionally on fixed values: a model for `mcce.generators.SampleGenerator`."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         self.rows = rows
 
     def fit(self, X: pd.DataFrame) -> None:
-        """Take over the dtypes of the training rows, and nothing else."""
+        """Store only the dtypes of the training rows."""
         self.rows = self.rows[X.columns].astype(X.dtypes.to_dict())
 
     def sample(self, n: int, given: dict[Any, Any], random_state: int) -> pd.DataFrame:
-        """Return rows with the given levels, if there are any, and the nearest numbers."""
+        """Return rows with the given levels, if any, and the nearest numbers."""
         alike, numbers = self.rows, []
         for name, value in given.items():
             if pd.api.types.is_numeric_dtype(alike[name].dtype) and not pd.api.types.is_bool_dtype(alike[name].dtype):
@@ -92,9 +92,9 @@ class ReadyRows:
 
 
 def public(name: str, X: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
-    """Return the edges of the bins of numbers, as our samplers have them, and the levels of categories."""
+    """Return the bin edges of numbers, as in the samplers of mcce, and the levels of categories."""
     private = mcce.Privacy(bounds=BOUNDS[name], levels="dtype", max_depth=0)
-    samplers = mcce.ChainModel(sampler=private).fit(X.head(10), progress=False).samplers_  # bins are not of the rows
+    samplers = mcce.ChainModel(sampler=private).fit(X.head(10), progress=False).samplers_  # bins ignore the rows
     levels = {c: [str(v) for v in X[c].cat.categories] for c in X if isinstance(X[c].dtype, pd.CategoricalDtype)}
     return {"edges": {c: samplers[c].bins_.edges.tolist() for c in BOUNDS[name]}, "levels": levels}
 
@@ -102,7 +102,7 @@ def public(name: str, X: pd.DataFrame) -> dict[str, dict[str, list[Any]]]:
 def measure_ready(
     explainer: Any, rows: pd.DataFrame, new: pd.DataFrame, factuals: pd.DataFrame, schema: mcce.Schema
 ) -> dict[str, float]:
-    """Return the figures of ready rows: as they are for realism, by the paper's way for counterfactuals (step 4)."""
+    """Return the figures of given rows: unchanged for realism, by the paper's method for counterfactuals (step 4)."""
     known = rows[new.columns].astype(new.dtypes.to_dict())
     drawn = known.sample(len(new), replace=len(known) < len(new), random_state=0).reset_index(drop=True)
     return {"told": discriminator(new, drawn, n_seeds=2, n_trees=100, n_jobs=1).accuracy} | found_by(

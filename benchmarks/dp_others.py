@@ -1,20 +1,19 @@
-"""Rows of MST and AIM of smartnoise-synth, to be measured by `benchmarks.dp --rows`.
+"""Rows drawn by MST and AIM of smartnoise-synth, for `benchmarks.dp --rows`.
 
     python -m benchmarks.dp --only loans --training DIR
     python benchmarks/dp_others.py --folder DIR --only loans --how mst --epsilon 0.1,1,3,10
 
-It runs where smartnoise-synth is installed, and needs nothing of mcce.
+It needs smartnoise-synth, and does not need mcce.
 
-1. Numbers are put into the public bins that our samplers have too, and levels are codes: DATA.csv and DATA.json, as
-   `benchmarks.dp` wrote them. So both packages know the same beforehand, and nothing is spent on it.
-2. The synthesizer is fitted with delta = 1e-6, and as many rows are drawn as there are training rows.
-3. A number is drawn evenly within its bin, as ours are. The rows are written to DATA-LABEL.csv.
+1. Numbers are binned by the public bins of the samplers of mcce, and levels are codes: DATA.csv and DATA.json, as
+   written by `benchmarks.dp`. Both packages thus have the same public information, at no cost in privacy.
+2. The synthesizer is fitted with delta = 1e-6; it draws as many rows as there are training rows.
+3. Numbers are drawn uniformly within their bins, as in mcce. The rows are written to DATA-LABEL.csv.
 
-Rows are drawn from the fitted model independently of each other, and by all of its cliques. smartnoise-synth 1.0.8 asks
-mbi 1.1.0 for its default, "round", which gives each column in the order of the rows of its parent's level: two columns
-with the same parent then rise together, whatever the model says of them, and there are a third as many different rows
-as there should be. It also forgets, of models that are no tree, cliques that it has joined. Both are known, and mended
-in later versions (pull request 145 of mbi).
+Rows are drawn independently from the fitted model with all of its cliques. smartnoise-synth 1.0.8 uses the default of
+mbi 1.1.0, "round", which fills each column in the order of the rows of its parent's level: two columns with the same
+parent are then dependent whatever the model, and there are a third as many distinct rows as there should be. For models
+that are not trees it also drops merged cliques. Both are known bugs, fixed in later versions (pull request 145 of mbi).
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def decode(coded: pd.DataFrame, public: dict[str, Any], seed: int) -> pd.DataFra
 
 
 def draw(how: str, coded: pd.DataFrame, epsilon: float) -> pd.DataFrame:
-    """Return rows drawn from a synthesizer that was fitted to coded ones (step 2)."""
+    """Return rows drawn from a synthesizer fitted to coded rows (step 2)."""
     from mbi import MarkovRandomField, junction_tree
     from snsynth import Synthesizer
 
@@ -100,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
         coded = encode(rows, public)
         for how in chosen.how.split(","):
             for epsilon in map(float, chosen.epsilon.split(",")):
-                np.random.seed(1)  # noqa: NPY002 (mbi draws from it)
+                np.random.seed(1)  # noqa: NPY002 (used by mbi)
                 begun = time.perf_counter()
                 drawn = draw(how, coded, epsilon)
                 seconds = time.perf_counter() - begun

@@ -1,13 +1,13 @@
-"""How many draws are enough: `n_samples="auto"` beside fixed numbers, Monte Carlo errors, stability over redraws.
+"""How many draws are enough: `n_samples="auto"` and fixed numbers, Monte Carlo errors, stability over redraws.
 
     python -m benchmarks.draws [--data FOLDER] [--factuals N] [--redraws N] [--out FILE] [--quick]
 
-1. Take the loans with gradient boosting and Adult with the paper's network, and factuals after the first 300: the rule
-   of "auto" was chosen on those, with another seed.
+1. Take the loans with gradient boosting and Adult with the paper's network. Skip the first 300 factuals, on which the
+   rule of "auto" was chosen, with another seed.
 2. Explain them, whole draws and sparse, with 1000 and 10,000 draws, with "auto", and with a fixed number that draws as
-   many rows as "auto" did. Count the rows drawn (a pool is drawn as far as the factual that needs most).
-3. Compare the standard errors that `explain` reports with the spread of the means over real redraws.
-4. Say how many factuals keep their row and their set of changed features over five redraws.
+   many rows as "auto". Count the drawn rows (the size of a pool is that of its factual with the most draws).
+3. Compare the standard errors reported by `explain` with the spread of the means over redraws.
+4. Count the factuals that keep their row and their set of changed features over five redraws.
 """
 
 from __future__ import annotations
@@ -29,22 +29,23 @@ from benchmarks.settings import ROOT, SETTINGS, Setting, find_data, make_problem
 from mcce import MCCE
 from mcce.diagnostics import stability
 
-KNOWN = 300  # factuals that the rule was chosen on
+KNOWN = 300  # factuals on which the rule was chosen
 RESULTS = ROOT / "benchmarks" / "results" / "draws.md"
 PROBLEMS = [
     Setting("loans", "loans, gradient boosting", "loans", "boosting", 300, 1000, False, False, 3000),
     next(s for s in SETTINGS if s.name == "adult"),
 ]
 NOTES = """
-`python -m benchmarks.draws`; one thread. draws: mean over the factuals; rows: drawn in all, over the pools. asked: rows
-the model was asked. "equal" is the fixed number with the rows of "auto". se: Monte Carlo standard errors as `summary()`
-reports them (root mean square of five), spread: standard deviation of the mean over real redraws. same row, same
-features, same L0: per cent of the factuals that keep them over five redraws.
+`python -m benchmarks.draws`; one thread. draws: mean over the factuals; rows: total over the pools. asked: rows passed
+to the model. "equal" is the fixed number with the rows of "auto". se: Monte Carlo standard errors as reported by
+`summary()` (root mean square of five), spread: standard deviation of the mean over redraws. same row, same features,
+same L0: per cent of the factuals that keep them over five redraws.
 
-How to read it: with whole draws "auto" draws a quarter of the rows of 10,000 draws, more than 1000 draws do, and its L0
-and distance lie between theirs. At equal rows a fixed number has the lower L0: a pool is drawn as far as its neediest
-factual, and who stops early is partly luck. Sparse counterfactuals settle with the first doubling almost always, so
-that "auto" draws about 1000 rows; it searches twice and takes longer than `n_samples=1000`, and far less than 10,000.
+With whole draws "auto" draws a quarter of the rows of `n_samples=10_000`, more than `n_samples=1000`, and its L0 and
+distance are between theirs. At equal numbers of rows a fixed number has the lower L0: a pool has the size needed by its
+most demanding factual, and early stopping is partly random. Sparse counterfactuals nearly always converge at the first
+doubling, so "auto" draws about 1000 rows; it searches twice and is slower than `n_samples=1000`, but much faster than
+10,000.
 """
 
 
@@ -52,7 +53,7 @@ def explain_all_ways(explainer: MCCE, X: pd.DataFrame, title: str, fixed: list[A
     """Yield the lines of step 2."""
     for sparse in (False, True):
         mode = "sparse" if sparse else "whole draws"
-        explainer.explain(X.iloc[:3], n_samples=10, sparse=sparse)  # compiles, and fits what is fitted when needed
+        explainer.explain(X.iloc[:3], n_samples=10, sparse=sparse)  # compiles, and fits what is cached
         equal = 0
         for n in (1000 // small, 10_000 // small, "auto", "equal"):
             begun = time.perf_counter()

@@ -1,14 +1,14 @@
-"""Does the floor keep its word? How many real rows a floor rejects, and how many wrong ones, beside rivals.
+"""Level and power of the floor: the shares of real and of wrong rows that it rejects, compared with other scores.
 
     python -m benchmarks.floor [--only NAME,...] [--rows N] [--splits S] [--fresh M] [--out FILE]
 
 1. For each data set (categories binarised as in the paper, the loans with their levels) and split take N random rows;
-   at most 3000 of them, and at most a quarter, are fresh: no scorer sees them. Small data sets are split more often,
-   until M fresh rows have been looked at.
+   at most 3000 of them, and at most a quarter, are held out as fresh rows. Small data sets are split more often, until
+   M fresh rows have been scored.
 2. Level. Fit each scorer (`benchmarks.floor_scores`) on the other rows; count the fresh rows that it rejects at the
    floors 0.05 and 0.25 by its own calibration.
-3. Power. Make fresh rows wrong in four ways; count those that are rejected by the threshold which rejects exactly one
-   fresh row in twenty, so that all scorers are compared at the same level.
+3. Power. Perturb fresh rows in four ways; count those rejected by the threshold that rejects exactly one fresh row in
+   twenty, so that all scorers have the same level.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ HEAD = ["", *(f"at {floor:g}" for floor in FLOORS), "least", "most", *WRONG, "se
 NOTES = """\
 at 0.05, at 0.25: share of fresh real rows that the floor rejects, by the scorer's own calibration, mean over splits; it
 should be 0.05 and 0.25. least, most: of the splits, at 0.05. The other columns are shares of wrong rows that are
-rejected where exactly one fresh row in twenty is. shuffled: all mutable features from other rows; one shuffled: one of
+rejected if exactly one fresh row in twenty is. shuffled: all mutable features from other rows; one shuffled: one of
 them; crossed: one other value from another row; rare: one number anywhere in its range, with equal probability.
 seconds: to fit and calibrate. The scorers are described in benchmarks/floor_scores.py."""
 
 
 def load_rows(name: str, folder: Path | None) -> tuple[pd.DataFrame, list[str], bool]:
-    """Return the features of a data set, its fixed ones, and whether it is a stand-in."""
+    """Return the features of a data set, its fixed features, and whether it is a stand-in."""
     data, standin = load_data(name, folder)
     X = data.X.copy()
     if name != "loans":
@@ -55,7 +55,7 @@ def load_rows(name: str, folder: Path | None) -> tuple[pd.DataFrame, list[str], 
 def split_rows(
     X: pd.DataFrame, fixed: list[str], most: int | None, rng: np.random.Generator
 ) -> tuple[Rows, np.ndarray]:
-    """Return training rows and fresh ones (step 1)."""
+    """Return training rows and fresh rows (step 1)."""
     schema = Schema.from_data(X)
     matrix = schema.encode(X).matrix[rng.permutation(len(X))[:most]]
     n_fresh = min(MOST_FRESH, len(matrix) // 4)
@@ -93,7 +93,7 @@ def table(figures: pd.DataFrame, names: list[str]) -> list[list[str]]:
 
 
 def compare(figures: pd.DataFrame) -> str:
-    """Say how the plausibility's power on shuffled rows stands to that of the summed density of cart."""
+    """Report the ratio of the plausibility's power on shuffled rows to that of the summed density of cart."""
     ours, density = (
         figures.loc[figures["scorer"] == name, "shuffled"].mean() for name in ("plausibility", "density, cart")
     )
@@ -106,15 +106,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data", help="folder with adult.csv.gz, ...; else MCCE_DATA, else ../shared/data")
     parser.add_argument("--only", default=",".join(DATA), help=f"comma-separated, of: {', '.join(DATA)}")
     parser.add_argument("--scorers", default=";".join(SCORERS), help="separated by semicolons; without it all")
-    parser.add_argument("--rows", type=int, default=20_000, help="rows to take of each data set at most; 0 for all")
-    parser.add_argument("--splits", type=int, default=2, help="splits of each data set at least")
-    parser.add_argument("--fresh", type=int, default=3000, help="fresh rows of each data set at least, over the splits")
+    parser.add_argument("--rows", type=int, default=20_000, help="maximal number of rows of each data set; 0 for all")
+    parser.add_argument("--splits", type=int, default=2, help="minimal number of splits of each data set")
+    parser.add_argument("--fresh", type=int, default=3000, help="minimal number of fresh rows, over the splits")
     parser.add_argument("--out", type=Path, help="write FILE.md")
     chosen = parser.parse_args(arguments)
     names = read_names(parser, "--only", chosen.only, DATA)
     scorers = read_names(parser, "--scorers", chosen.scorers, list(SCORERS), separator=";")
     folder = find_data(chosen.data)
-    page = Page("Does the floor keep its word?")
+    page = Page("Level and power of the floor")
     page.say(report.about(describe_machine()))
     page.say(NOTES)
     for name in names:

@@ -1,19 +1,19 @@
-"""Scores that say how real a row looks: mcce's plausibility and simple rivals, each with its own calibration.
+"""Scores of how realistic a row is: mcce's plausibility and simple alternatives, each with its own calibration.
 
-A scorer is fitted on encoded training rows and returns a score (the higher the more real) with the scores that real
-rows have by its own account, which say what quantile a row is at:
+A scorer is fitted on encoded training rows and returns a score (higher is more realistic) with calibration scores of
+real rows, which give the quantile of a row:
 
 plausibility      the least cell given all others, and nearness, cross-fitted (`mcce.plausibility.score`)
 density, cart     log density of the mutable features, summed over a chain of CART trees without the decision; training
-density, ctree    rows, each left out of its own leaf, calibrate. The trees have seen the row that is left out
+density, ctree    rows, each left out of its own leaf, calibrate. The trees were fitted with the row that is left out
 ratio, ctree      the same sum less that of the margins, log p(x | given) - log p(x); one half of the rows fits, the
                   other calibrates
 five nearest      minus the mean distance (range-scaled) to the five nearest rows of one half; the other calibrates
 isolation forest  scikit-learn's, 200 trees, on one half of the rows; the other calibrates
 
-A log density below -30 in one feature counts as -30: a value that a leaf does not know is then bad, not infinitely bad.
+A log density below -30 in one feature counts as -30, so that a value absent from a leaf has a finite score.
 
-Wrong rows are made from real ones that no scorer has seen (`wrong_rows`).
+Wrong rows are made from real rows that no scorer was fitted on (`wrong_rows`).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from benchmarks.judging import NEIGHBOURS, Points
 from mcce.plausibility.score import Plausibility
 from mcce.table import Schema
 
-LEAST = -30.0  # log density of a feature
+LEAST = -30.0  # smallest log density of a feature
 Score = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Encoded training rows, with what their columns are."""
+    """Encoded training rows, with the features of their columns."""
 
     matrix: np.ndarray
     schema: Schema
@@ -50,7 +50,7 @@ class Rows:
         return np.array([j for j, feature in enumerate(features) if feature.name not in self.fixed], dtype=np.int64)
 
     def halves(self, rng: np.random.Generator) -> tuple[Rows, np.ndarray]:
-        """Return one half as rows to fit on, and the other half."""
+        """Return one half as training rows, and the other half."""
         order = rng.permutation(len(self.matrix))
         half = len(order) // 2
         return Rows(self.matrix[order[:half]], self.schema, self.fixed), self.matrix[order[half:]]
@@ -69,13 +69,13 @@ class Fitted:
 
 
 def fit_plausibility(rows: Rows, rng: np.random.Generator) -> Fitted:
-    """mcce's own."""
+    """Return the plausibility of mcce."""
     scale = Plausibility.fit(rows.matrix, rows.schema.features, rows.mutable)
     return Fitted(lambda matrix: scale.score(matrix, scale.fold_of(matrix)), scale.calibration.values)
 
 
 def fit_density(sampler: str) -> Callable[[Rows, np.random.Generator], Fitted]:
-    """Summed log density; training rows left out of their own leaves calibrate."""
+    """Return the summed log density, calibrated by training rows left out of their own leaves."""
 
     def fit(rows: Rows, rng: np.random.Generator) -> Fitted:
         chain = _chain(rows, sampler)
@@ -88,7 +88,7 @@ def fit_density(sampler: str) -> Callable[[Rows, np.random.Generator], Fitted]:
 
 
 def fit_ratio(rows: Rows, rng: np.random.Generator) -> Fitted:
-    """Summed log ratio of the conditional to the margin, of a ctree chain."""
+    """Return the summed log ratio of the conditional to the margin, of a ctree chain."""
     half, rest = rows.halves(rng)
     conditional, marginal = _chain(half, "ctree"), _chain(half, "marginal")
 
@@ -99,7 +99,7 @@ def fit_ratio(rows: Rows, rng: np.random.Generator) -> Fitted:
 
 
 def fit_nearest(rows: Rows, rng: np.random.Generator) -> Fitted:
-    """Minus the mean distance to the five nearest rows."""
+    """Return minus the mean distance to the five nearest rows."""
     half, rest = rows.halves(rng)
     points = Points(half.matrix, rows.schema.features)
     tree = NearestNeighbors(n_neighbors=NEIGHBOURS, metric="manhattan").fit(points.of(half.matrix))
@@ -111,7 +111,7 @@ def fit_nearest(rows: Rows, rng: np.random.Generator) -> Fitted:
 
 
 def fit_isolation(rows: Rows, rng: np.random.Generator) -> Fitted:
-    """How hard a row is to cut off; levels are their codes."""
+    """Return the score of an isolation forest; levels are their codes."""
     half, rest = rows.halves(rng)
     forest = IsolationForest(n_estimators=200, random_state=int(rng.integers(2**31))).fit(half.matrix)
     return Fitted(forest.score_samples, forest.score_samples(rest))
@@ -139,9 +139,9 @@ def _densities(chain: mcce.ChainModel, rows: Rows, matrix: np.ndarray, *, traini
 
 
 def wrong_rows(real: np.ndarray, rows: Rows, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return real rows made wrong, in four ways; a row that a way leaves as it was is left out, but for the shuffled.
+    """Return real rows perturbed in four ways; unchanged rows are dropped, except among the shuffled.
 
-    shuffled      every mutable feature from another of these rows, each from its own
+    shuffled      every mutable feature from another of these rows, independently
     one shuffled  one mutable feature from another of these rows
     crossed       one mutable feature from a training row, with another value than the row's own
     rare          one mutable number at a place that is uniform over the range of the training rows, taken to the
@@ -154,7 +154,7 @@ def wrong_rows(real: np.ndarray, rows: Rows, rng: np.random.Generator) -> dict[s
     one, column = real.copy(), rng.choice(rows.mutable, n)
     one[each, column] = real[rng.permutation(n), column]
     crossed, column = real.copy(), rng.choice(rows.mutable, n)
-    for _ in range(20):  # a value may be so frequent that the first donors have it too
+    for _ in range(20):  # the first donors may have the same value if it is frequent
         same = np.flatnonzero(crossed[each, column] == real[each, column])
         crossed[same, column[same]] = rows.matrix[rng.integers(0, len(rows.matrix), same.size), column[same]]
     found = {"shuffled": shuffled, "one shuffled": one, "crossed": crossed[(crossed != real).any(axis=1)]}

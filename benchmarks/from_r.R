@@ -1,11 +1,10 @@
-# explain_mcce() of the R package mcce beside mcceR's, both from R, with R's own predict(): the whole call, and without
-# the predictions, which take as long in both.
+# explain_mcce() of the R package mcce compared with mcceR's, both from R, with R's predict(): the whole call, and without
+# the predictions, which take the same time in both.
 #
 #     Rscript benchmarks/from_r.R
 #
-# Needs both packages in R's library, and a Python that has mcce (RETICULATE_PYTHON). The second of two calls counts for
-# ours, so that compiling does not. Seconds are of the processor, not of the clock: both programs have one thread, and
-# a busy machine does not matter then.
+# Needs both packages in R's library, and a Python with mcce (RETICULATE_PYTHON). mcce is timed in the second of two
+# calls, without compilation. CPU seconds are reported: both programs have one thread, and other load has little effect.
 
 make <- function(n, p, seed) {
   set.seed(seed)

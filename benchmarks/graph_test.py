@@ -5,11 +5,11 @@
 1. x and y are two numbers, a number and levels, or two columns of levels. Both depend on up to three common parents, a
    number, levels and a count, by curves and by products of the first two. A column of levels is its latent number cut
    into three parts, with names that do not follow the order.
-2. In the independent tables, that is all. In the dependent ones, y also has the edge x -> y: the latent y moves by
-   `STRENGTH` of its noise for each standard deviation of the noise of the latent x (a partial correlation of 0.2 of the
-   latent numbers), and the graph that is tested lacks this edge.
-3. Reported is the share of the tables, 1,000 rows each, in which the independence given the parents is rejected at the
-   level 0.05. The seeds begin at 90,000; no test of the package and no decision about the method used them.
+2. Independent tables have no other edges. Dependent ones also have the edge x -> y: the latent y changes by `STRENGTH`
+   of its noise for each standard deviation of the noise of the latent x (a partial correlation of 0.2 of the latent
+   numbers), and the tested graph lacks this edge.
+3. Report the share of the tables, 1,000 rows each, in which the independence given the parents is rejected at the level
+   0.05. The seeds begin at 90,000; they were used neither in tests of the package nor to choose the method.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ FIRST_SEED = 90_000
 NOTES = f"""\
 Share of tables with {N_ROWS:,} rows in which the independence of two columns given their parents is rejected at the
 level {LEVEL:g} (standard error). independent: the graph is right. dependent: the graph lacks the edge between them, by
-which one moves by {STRENGTH:g} of its noise for each standard deviation of the noise of the other, before numbers are
-cut into levels. parents: {", ".join(PARENTS)}, the first so many."""
+which one changes by {STRENGTH:g} of its noise for each standard deviation of the noise of the other, before numbers are
+cut into levels. parents: number of parents, in the order {", ".join(PARENTS)}."""
 
 
 def make_table(pair: tuple[bool, bool], n_parents: int, strength: float, seed: int) -> Table:
@@ -74,7 +74,7 @@ def with_error(share: float, n: int) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run all pairs and numbers of parents, and say the table."""
+    """Run all pairs and numbers of parents, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.graph_test", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default=",".join(PAIRS), help=f"pairs of columns: {', '.join(PAIRS)}")
     parser.add_argument("--tables", type=int, default=200, help="independent tables of each cell")

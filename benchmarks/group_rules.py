@@ -1,4 +1,4 @@
-"""Four rules for many: coverage, cost and plausibility on German credit and HELOC, beside GLOBE-CE and AReS.
+"""Four rules for many: coverage, cost and plausibility on German credit and HELOC, compared with GLOBE-CE and AReS.
 
     python -m benchmarks.group_rules [--people N] [--globe-ce FOLDER] [--ares FOLDER] [--out FILE]
 
@@ -7,13 +7,13 @@
 2. `MCCE.group_rules` finds four rules at the floor 0.05, with nothing fixed as in those notebooks, and with the fixed
    features of the MCCE paper.
 3. With a folder that holds `globe_ce.py` of https://github.com/danwley/GLOBE-CE (it needs tqdm), GLOBE-CE runs on the
-   same model and people, with nothing fixed and the settings of its notebooks: 2000 random directions, of which the one
-   that covers most is scaled, with 1000 magnitudes, of which each person has the smallest that suffices. Four rules are
-   the quartiles of these.
+   same model and people, with nothing fixed and the settings of its notebooks: of 2000 random directions, the one with
+   the best coverage is scaled by 1000 magnitudes, and each person gets the smallest sufficient one. Four rules are the
+   quartiles of these.
 4. With a folder that holds `ares.py` of the same repository (it needs mlxtend), AReS runs on the same model and people,
    with nothing fixed: ten bins and conditions of at least `SUPPORT` as in its notebooks, `CANDIDATES` candidate rules
-   (3000 to 5000 there), and the objective that counts coverage only; at most four rules, and at most 20. Its candidates are the
-   first of a Python set, so they depend on PYTHONHASHSEED. With pandas 3, the index `self.RL.values[j]` in
+   (3000 to 5000 there), and the objective that counts coverage only; at most four rules, and at most 20. Its
+   candidates are the first of a Python set, so they depend on PYTHONHASHSEED. With pandas 3, the index `self.RL.values[j]` in
    `generate_triples` must become `list(self.RL.values[j])`.
 5. Held-out coverage: rules are selected on each half of the people and applied to the other (`RuleSet.apply`).
 6. All changed rows are scored on the same scale of plausibility; `at floor` is the share at or above 0.05, `in range`
@@ -55,9 +55,9 @@ above the floor 0.05; in range: with all numbers in the training range. L0, gowe
 steps, mean over the people reached, each by the cheapest rule. sec.: mcce with the explanations of all people.
 
 GLOBE-CE changes numbers by any amount and does not keep them whole; it has no groups, and neither have the rules of
-mcce here (`by=[]`). Its notebooks report, for models of their own: German credit 95.0 per cent with three rules, HELOC
+mcce here (`by=[]`). Its notebooks report, for other models: German credit 95.0 per cent with three rules, HELOC
 99.9 per cent with a magnitude for each person; AReS 81.7 per cent with 18 rules and 96.9 per cent with 20."""
-FEATURES = {"german": 5, "heloc": 2}  # that a direction of GLOBE-CE changes, and its sparsity: as in its notebooks
+FEATURES = {"german": 5, "heloc": 2}  # features changed by a direction of GLOBE-CE, and sparsity, as in its notebooks
 POWER = {"german": 5, "heloc": 1}
 SUPPORT = {"german": 0.2, "heloc": 0.6}  # least support of the conditions of AReS, as in its notebooks
 CANDIDATES = {"german": 1000, "heloc": 3000}  # rules that AReS evaluates, of some hundred thousand
@@ -128,7 +128,7 @@ def held_out(case: Case) -> list[list[str]]:
 
 
 def of_mcce(case: Case) -> tuple[list[list[str]], list[str]]:
-    """Return the figures of four rules with at most 4 and 8 changes each, and the first four in words."""
+    """Return the figures of four rules with at most 4 and 8 changes each, and the text of the first four."""
     begun = time.perf_counter()
     found = case.explainer.explain(case.people, sparse=True)
     explained = time.perf_counter() - begun
@@ -179,7 +179,7 @@ class OneHot:
 
 
 def of_globe_ce(case: Case) -> list[list[str]]:
-    """Return the figures of GLOBE-CE with four magnitudes, and with as many as it likes."""
+    """Return the figures of GLOBE-CE with four magnitudes, and with any number."""
     from globe_ce import GLOBE_CE
 
     form = OneHot(case)
@@ -188,11 +188,11 @@ def of_globe_ce(case: Case) -> list[list[str]]:
     with contextlib.redirect_stdout(io.StringIO()):
         found = GLOBE_CE(form.model, form.dataset, form.encode(case.people), bin_widths=widths)
         settings = {"n_features": FEATURES[case.name], "sparsity_power": POWER[case.name], "disable_tqdm": True}
-        dropped = [name for name in case.numbers if case.name == "german"]  # as its notebook
+        dropped = [name for name in case.numbers if case.name == "german"]  # as in its notebook
         found.sample(2000, magnitude=1, seed=0, dropped_features=dropped, **settings)
         _, costs, scalars = found.scale(found.best_delta, vector=True, disable_tqdm=True)
     reached = np.where(costs > 0, costs, np.inf)
-    least = np.isfinite(reached).argmax(axis=0)[np.isfinite(reached).any(axis=0)]  # place of what suffices
+    least = np.isfinite(reached).argmax(axis=0)[np.isfinite(reached).any(axis=0)]  # smallest sufficient one
     four = np.quantile(least, [0.25, 0.5, 0.75, 1.0], method="inverted_cdf").astype(int)
     rows = []
     for name, which in (

@@ -1,10 +1,10 @@
-"""How long `import mcce` takes beside what it stands on: numpy, pandas and numba together.
+"""Seconds of `import mcce`, compared with those of numpy, pandas and numba together.
 
     python -m benchmarks.imports [--runs N] [--out FILE]
 
-1. Each line of code below runs in N fresh processes, in turn, so that a busy minute meets all of them.
-2. Take the seconds of the processor that each process used, without those of a process that imports nothing.
-3. Tell the medians and their ratios to the first line. `import mcce` is to stay below 1.3.
+1. Run each line of code below in N fresh processes, in turn, so that other load affects all lines equally.
+2. Take the CPU seconds of each process, minus those of a process without imports.
+3. Report the medians and their ratios to the first line. The target for `import mcce` is below 1.3.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ CODE = [
     "from mcce import *",
 ]
 NOTES = """
-`python -m benchmarks.imports`: median seconds of the processor in fresh processes, bytecode and all files read before,
-without those of a process that imports nothing; and how many times as long as the first line.
+`python -m benchmarks.imports`: median CPU seconds in fresh processes, with bytecode and all files cached, minus those
+of a process without imports; and the ratio to the first line.
 """
 
 
 def cpu_seconds(code: str) -> float:
-    """Return the seconds of the processor that a fresh process needs for some code."""
+    """Return the CPU seconds of a fresh process that runs some code."""
     told = f"{code}\nimport os; spent = os.times(); print(spent.user + spent.system)"
     here = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, cwd=ROOT, env=here)

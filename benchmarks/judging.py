@@ -1,11 +1,11 @@
-"""Counterfactuals judged row by row, in one way whoever made them.
+"""Figures of counterfactuals row by row, the same for all methods.
 
-1. Changes: how many features (L0), how far in all (L1: the sum of range-scaled differences, 1 for another level), how
-   many fixed ones.
-2. Decision: whether the model, asked again, says the wanted one.
-3. Plausibility (`mcce.plausibility.score`): sparse rows were chosen by it, so that it judges the others only.
-4. Nearness: distance (as L1) to the nearest training row and the mean of that to the five nearest ones, among all and
-   among those with the wanted decision. Of the training rows equal to the factual one does not count: a
+1. Changes: number of changed features (L0), their size (L1: the sum of range-scaled differences, 1 for another level),
+   and number of changed fixed features.
+2. Decision: whether the model, queried again, returns the wanted one.
+3. Plausibility (`mcce.plausibility.score`): sparse rows were selected by it, so it judges only the other methods.
+4. Nearness: distance (as L1) to the nearest training row and mean distance to the five nearest, among all training rows
+   and among those with the wanted decision. One training row equal to the factual is excluded, because a
    counterfactual is always near its own factual.
 5. Judges that no search uses: an isolation forest (whether it ranks a row below 95 % of the training rows), and the
    share of three models, trained like the explained one from other seeds, that give the wanted decision.
@@ -39,7 +39,7 @@ class Points:
         self.levels = [np.unique(training[:, j]) for j in range(training.shape[1])]
 
     def of(self, matrix: np.ndarray) -> np.ndarray:
-        """Return the points; a level is half a step from nowhere, so that two levels are a step apart."""
+        """Return the points; each level has an indicator of height one half, so that two levels are one step apart."""
         parts = []
         for j, scale in enumerate(self.scale):
             column = matrix[:, [j]]
@@ -52,7 +52,7 @@ class Points:
 
 
 class Judge:
-    """Knows the training rows of a problem, and judges counterfactuals of its factuals."""
+    """Judges of counterfactuals, fitted to the training rows of a problem."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -98,13 +98,13 @@ class Judge:
         )
 
     def _refits_accept(self, rows: pd.DataFrame) -> np.ndarray:
-        """Step 5: the share of refitted models that give the wanted decision."""
+        """Return the share of refitted models that return the wanted decision (step 5)."""
         if not self.refits:
             return np.full(len(rows), np.nan)
         return np.mean([self.problem.decision.contains(score(rows)) for score in self.refits], axis=0)
 
     def _nearness(self, matrix: np.ndarray, own: np.ndarray) -> dict[str, np.ndarray]:
-        """Step 4, among all and among wanted training rows."""
+        """Return the nearness among all and among wanted training rows (step 4)."""
         out = {}
         points = self.points.of(matrix)
         for name, places in self.places.items():

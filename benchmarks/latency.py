@@ -1,13 +1,12 @@
-"""How long one person waits: a sparse answer from an explainer that is fitted, beside the model's own time.
+"""Latency of one sparse counterfactual from a fitted explainer, and the part of it spent in the model.
 
     python -m benchmarks.latency [--before FOLDER] [--rounds N] [--people N] [--out FILE]
 
 1. Loans, 1,500 rows, a pipeline of scikit-learn with a logistic regression. Some people are explained one at a time,
-   sparse, after others: nothing is compiled or fitted any more. The CPU time is that of a call; the model's own is
-   taken where it is asked.
-2. The same with a constraint that is another one at every call.
-3. With `--before`, a folder that holds the package as it was is measured in turns with this one, each time in a process
-   of its own: a machine that others use is slow for both.
+   sparse, after a warm-up. The CPU time is that of a call; that of the model is measured separately.
+2. The same with a different constraint in every call.
+3. With `--before`, an earlier version of the package in that folder is measured in turns with this one, each time in a
+   separate process, so that other load affects both.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from benchmarks.page import Page
 from benchmarks.settings import ROOT
 
 HEAD = ["", "ms a call", "of the model", "beside it", "questions", "rows"]
-CASES = ("no constraint", "another constraint at every call")
+CASES = ("no constraint", "a new constraint in every call")
 
 
 class Timed:
-    """A model that counts its questions, the rows of these and the CPU time that it takes."""
+    """A model that counts its queries, their rows and its CPU time."""
 
     def __init__(self, model: Callable[[Any], np.ndarray]) -> None:
         self.model = model
@@ -82,7 +81,7 @@ def measure(people: int) -> dict[str, list[float]]:
 
 
 def measure_apart(package: Path, people: int) -> dict[str, list[float]]:
-    """Measure in a process that imports the package from a folder."""
+    """Measure in a separate process that imports the package from a folder."""
     command = [sys.executable, __file__, "--people", str(people), "--measure"]
     path = os.pathsep.join([str(package), str(ROOT)])
     done = subprocess.run(
@@ -95,9 +94,9 @@ def measure_apart(package: Path, people: int) -> dict[str, list[float]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=__doc__.splitlines()[0])
-    parser.add_argument("--before", type=Path, help="folder of the package before, measured in turns with this one")
-    parser.add_argument("--rounds", type=int, default=3, help="processes of each (%(default)s); the least time counts")
-    parser.add_argument("--people", type=int, default=20, help="that are explained (%(default)s)")
+    parser.add_argument("--before", type=Path, help="folder of an earlier version, measured in turns with this one")
+    parser.add_argument("--rounds", type=int, default=3, help="processes of each (%(default)s); the minimum counts")
+    parser.add_argument("--people", type=int, default=20, help="number of people to explain (%(default)s)")
     parser.add_argument("--out", type=Path, help="write FILE.md")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
@@ -107,9 +106,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     packages = {"before": chosen.before} if chosen.before else {}
     packages["now"] = ROOT
     runs = [{name: measure_apart(path, chosen.people) for name, path in packages.items()} for _ in range(chosen.rounds)]
-    page = Page("How long one person waits")
+    page = Page("Latency of one counterfactual")
     page.say(
-        f"CPU time, the least of {chosen.rounds} process(es) in turns, {chosen.people} people one at a time, sparse."
+        f"CPU time, the minimum of {chosen.rounds} process(es) in turns, {chosen.people} people one at a time, sparse."
     )
     rows = []
     for case in CASES:

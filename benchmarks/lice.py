@@ -1,18 +1,18 @@
-"""Hold sparse counterfactuals against those that the authors of LiCE published.
+"""Comparison of sparse counterfactuals with those published by the authors of LiCE.
 
     python -m benchmarks.lice FOLDER [--data adult,credit] [--folds 0,1,2,3,4] [--out FILE]
 
 FOLDER is a checkout of the repository Epanemu/LiCE (Nemecek, Pevny and Marecek, ICLR 2025). It stores, for five folds
 of Adult and German credit, the training rows, a network (ONNX), 100 factuals and the counterfactuals of eleven methods.
 
-1. Explain the same factuals for the same networks under the same rules: each factual needs the other decision; race and
+1. Explain the same factuals for the same networks under the same rules: the wanted decision is the other one; race and
    sex (on German credit three features) are fixed; age and, on Adult, education may only rise; more education, or more
    years in the job or the residence, needs a higher age.
-2. Of the rows that a method stored for a factual take the valid one that it rates highest and that keeps the fixed
-   features and directions, as the evaluation of the authors does.
-3. Judge the rows of all methods in the same way, by judges that took no part in any search: the mean distance to the
-   five nearest training rows, an isolation forest (for both the share beyond the 95 % of real test rows), and three
-   networks trained anew. Methods are compared on the factuals that both explain, with paired standard errors.
+2. For each factual take, as in the evaluation of the authors, the stored row of a method that it rates highest among
+   those that are valid and keep the fixed features and directions.
+3. Judge the rows of all methods by the same judges, which no search uses: the mean distance to the five nearest
+   training rows, an isolation forest (for both the share beyond 95 % of real test rows), and three retrained networks.
+   Methods are compared on the factuals that both explain, with paired standard errors.
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ NOTES = """\
 Means over the factuals that a method explains within the rules (expl.). L1: sum of range-scaled differences, 1 for
 another level. near5: mean distance, as L1, to the five nearest training rows. far, odd: share of rows beyond 95 % of
 the real test rows by near5 and by an isolation forest. refits: share of three networks, trained on the same rows, that
-give the decision. sec.: seconds per factual; of mcce with the fit, of the others as they were stored, on the machine of
+return the decision. sec.: seconds per factual; for mcce including the fit, for the others as stored, on the machine of
 the authors. The second table has means of mcce minus means of the other method on the factuals that both explain, with
 paired standard errors."""
 N_REFITS = 3
-QUANTILE = 0.95  # of the real test rows, beyond which a row counts as an outlier
+QUANTILE = 0.95  # share of the real test rows beyond which a row is an outlier
 
 
 @dataclass(frozen=True)
 class Task:
-    """The rules of one data set, and how its network reads a row."""
+    """The rules of one data set, and the encoding of its network."""
 
     ordered: dict[str, list[str]]
     fixed: tuple[str, ...]
     rising: tuple[str, ...]
-    older: tuple[str, ...]  # a rise of these needs a higher age
+    older: tuple[str, ...]  # an increase of these needs a higher age
     age: str
 
     def constraints(self) -> list[Any]:
@@ -96,7 +96,7 @@ TASKS = {
 
 
 class Network:
-    """A stored network behind the encoding of its authors: numbers scaled by their range, levels as indicators."""
+    """A stored network with the encoding of its authors: numbers scaled by their range, levels as indicators."""
 
     def __init__(self, score: Callable[[np.ndarray], np.ndarray], training: pd.DataFrame, task: Task) -> None:
         self.score = score
@@ -111,7 +111,7 @@ class Network:
         }
 
     def encode(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return rows as the network reads them; of two levels the second one is an indicator."""
+        """Return the encoded rows; for two levels there is one indicator, of the second."""
         parts = []
         for name in self.columns:
             if name in self.ranges:
@@ -137,7 +137,7 @@ def load_onnx(path: Path) -> Callable[[np.ndarray], np.ndarray]:
 
 
 class ArraysOnly(pickle.Unpickler):
-    """Reads arrays and plain values, and refuses everything else."""
+    """An unpickler that reads arrays and plain values only."""
 
     def find_class(self, module: str, name: str) -> Any:
         """Return numpy's constructors of arrays, scalars and types."""
@@ -150,7 +150,7 @@ class ArraysOnly(pickle.Unpickler):
 
 
 def read_stored(file: BinaryIO, factuals: pd.DataFrame, network: Network) -> tuple[pd.DataFrame, pd.Series]:
-    """Return step 2 of the module for one method: its rows by factual, and its seconds per factual."""
+    """Return the rows of one method by factual, and its seconds per factual (step 2)."""
     rows, seconds = {}, {}
     flips = {i: bool(score > 0) for i, score in zip(factuals.index, network(factuals), strict=True)}
     for i, result in ArraysOnly(file).load().items():
@@ -171,7 +171,7 @@ def read_stored(file: BinaryIO, factuals: pd.DataFrame, network: Network) -> tup
 
 
 def _keeps_rules(rows: pd.DataFrame, factual: pd.Series, task: Task) -> np.ndarray:
-    """Return which rows keep fixed features and directions; the third kind of rule is not asked of other methods."""
+    """Return which rows keep fixed features and directions; the third kind of rule is not required of other methods."""
     kept = np.ones(len(rows), dtype=bool)
     for name in task.fixed:
         kept &= (rows[name] == factual[name]).to_numpy()
@@ -206,7 +206,7 @@ def explain(
 
 
 class Judges:
-    """Judges of step 3, trained on the rows of one fold."""
+    """The judges of step 3, fitted to the rows of one fold."""
 
     def __init__(self, network: Network, training: pd.DataFrame, response: np.ndarray, test: pd.DataFrame) -> None:
         self.network = network
@@ -224,7 +224,7 @@ class Judges:
         self.limits = {name: np.quantile(values, QUANTILE) for name, values in self._outlying(test).items()}
 
     def _weight(self, name: str) -> np.ndarray:
-        """Return factors by which another level is one step apart."""
+        """Return factors that put two levels one step apart."""
         n = len(self.network.levels.get(name, ()))
         return np.ones(1) if n in (0, 2) else np.full(n, 0.5)
 
@@ -289,7 +289,7 @@ def run(folder: Path, data: str, folds: list[int]) -> tuple[dict[str, pd.DataFra
 
 
 def compare(figures: dict[str, pd.DataFrame]) -> list[list[str]]:
-    """Return the means of ours minus those of each other method, on the factuals that both explain."""
+    """Return the means of mcce minus those of each other method, on the factuals that both explain."""
     ours, lines = figures[OURS], []
     for name, theirs in figures.items():
         both = ours.index.intersection(theirs.index)
@@ -310,7 +310,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     names = read_names(parser, "--data", chosen.data, list(TASKS))
     folds = [int(fold) for fold in read_names(parser, "--folds", chosen.folds, list("01234"))]
-    page = Page("Beside LiCE, on its own data, networks and factuals")
+    page = Page("Comparison with LiCE on its data, networks and factuals")
     page.say(report.about(describe_machine()))
     page.say(NOTES)
     for data in names:

@@ -1,4 +1,4 @@
-"""A page of results: what is said while a benchmark runs, and the same as Markdown."""
+"""A page of results, printed while a benchmark runs and written as Markdown."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from pathlib import Path
 
 
 class Page:
-    """Prints titles, texts and tables of at most 120 columns, and keeps them."""
+    """Titles, texts and tables of at most 120 columns, printed and stored."""
 
     def __init__(self, title: str) -> None:
         self.parts = [f"# {title}"]
 
     def say(self, text: str) -> None:
-        """Print and keep a paragraph."""
+        """Print and store a paragraph."""
         print(text, flush=True)
         self.parts.append(text.strip())
 
     def title(self, text: str) -> None:
-        """Print and keep the title of a section."""
+        """Print and store the title of a section."""
         print(f"\n{text}", flush=True)
         self.parts.append(f"## {text}")
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print and keep a table of cells, the first column to the left."""
+        """Print and store a table of cells, with the first column left-aligned."""
         widths = [max(map(len, column)) for column in zip(head, *rows)]
         for row in (head, *rows):
             first, *others = (cell.rjust(width) for cell, width in zip(row, widths))
@@ -34,7 +34,7 @@ class Page:
         self.parts.append("\n".join(lines))
 
     def write(self, path: Path) -> None:
-        """Write what was kept."""
+        """Write the stored page."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n\n".join(self.parts) + "\n", encoding="utf-8")
 
@@ -42,7 +42,7 @@ class Page:
 def read_names(
     parser: argparse.ArgumentParser, option: str, given: str, known: Sequence[str], separator: str = ","
 ) -> list[str]:
-    """Return the names in a text, or end with a message that lists the known ones."""
+    """Return the names in a text, or exit with a message that lists the known ones."""
     names = [name for name in given.split(separator) if name]
     unknown = [name for name in names if name not in known]
     if unknown or not names:
@@ -51,7 +51,7 @@ def read_names(
 
 
 def read_shares(parser: argparse.ArgumentParser, option: str, given: str) -> list[float]:
-    """Return comma-separated numbers from 0 to 1, or end with a message."""
+    """Return comma-separated numbers from 0 to 1, or exit with a message."""
     try:
         shares = [float(text) for text in given.split(",")]
     except ValueError:

@@ -1,13 +1,13 @@
-"""The plain method: MCCE straight from the paper with pandas and scikit-learn, to measure speed against.
+"""The plain method: MCCE as described in the paper with pandas and scikit-learn, as the baseline for speed.
 
-1. Model (section 2.1). y' says whether a training row has the wanted decision; one scikit-learn tree for each
-   mutable feature on the fixed features, y' and the mutable features before it; leaf donors in a dict.
+1. Model (section 2.1). y' indicates whether a training row has the wanted decision; one scikit-learn tree for each
+   mutable feature on the fixed features, y' and the preceding mutable features; leaf donors in a dict.
 2. Generate (section 2.2). K rows for each factual, feature by feature: find the leaf, draw one of its donors.
-3. Select (section 2.3). Ask the model about every row and keep the valid ones; sparsity and Gower distance
+3. Select (section 2.3). Query the model for every row and keep the valid ones; sparsity and Gower distance
    with pandas; the fewest changes, then the smallest distance, then the earlier draw.
 
-It works on all factuals at once: plain, but not slow on purpose. It takes numbers only; the caller hands over
-categories as codes, which the trees split as numbers.
+All factuals are processed at once, so the baseline is not artificially slow. It takes numbers only; the caller
+passes categories as codes, which the trees split as numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def explain(
 ) -> tuple[pd.DataFrame, dict[str, float]]:
     """Return the counterfactuals, indexed as `factuals` (without those that have none), and seconds by step.
 
-    `X` and `factuals` hold floats; `wanted` says of each row of such a frame if it has the wanted decision.
+    `X` and `factuals` hold floats; `wanted` returns for each row of such a frame whether it has the wanted decision.
     """
     rng = np.random.default_rng(seed)
     clock = [time.perf_counter()]

@@ -1,8 +1,7 @@
-"""Supports and densities of donors without kernels: leaf by leaf, all values of a leaf beside all of its donors.
+"""Supports and densities of donors without kernels: leaf by leaf, all values of a leaf against all its donors.
 
-This is what `mcce.samplers.donors` did before; `benchmarks.density` compares with it. Two things are better than they
-were, so that the numbers can be compared: values are taken in blocks, since a leaf of 36,202 donors beside 191,003
-values asked for 51 GiB, and where a row's own kernel is nearly all of a sum, the others are summed anew.
+The baseline of `benchmarks.density`. Values are processed in blocks, since a leaf of 36,202 donors and 191,003 values
+would need 51 GiB; where a row's own kernel is nearly all of a sum, the others are summed separately, for precision.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from mcce.samplers.donors.model import DonorModel
 from mcce.table import Table
 from mcce.trees.tree import Tree
 
-_BLOCK = 20_000_000  # numbers at once
+_BLOCK = 20_000_000  # numbers per block
 _ROOT_TAU = float(np.sqrt(2.0 * np.pi))
 
 
 def log_density(model: DonorModel, given: Table, values: np.ndarray, training_rows: np.ndarray | None) -> np.ndarray:
-    """Return the log density of each value; none is missing."""
+    """Return the log density of each value, without missing values."""
     margin = model.margin
     own = np.zeros(values.size) if training_rows is None else np.ones(values.size)
     matching, size = _pool(model.forest, margin, given, values, training_rows)
@@ -31,7 +30,7 @@ def log_density(model: DonorModel, given: Table, values: np.ndarray, training_ro
 
 
 def supports(model: DonorModel, given: Table, values: np.ndarray) -> np.ndarray:
-    """Return whether each value has a donor of its leaf no farther than the leaf's median gap; one tree, no missing."""
+    """Return whether each value is within its leaf's median gap of a donor; for one tree, without missing values."""
     tree, donor_values = model.forest.trees[0], model.forest.values
     leaf = tree.route(given.matrix)
     supported = np.zeros(values.size, dtype=bool)
@@ -49,7 +48,7 @@ def supports(model: DonorModel, given: Table, values: np.ndarray) -> np.ndarray:
 
 
 def _share(margin: MarginalDensity, values: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Return the margin's mass or density of each value."""
+    """Return the marginal mass or density of each value."""
     pseudo = 1.0 if margin.grid.size == 0 else 0.0
     mass = np.zeros(values.size)
     if margin.atoms.size:
@@ -66,7 +65,7 @@ def _share(margin: MarginalDensity, values: np.ndarray, own: np.ndarray) -> np.n
 def _pool(
     forest: DonorForest, margin: MarginalDensity, given: Table, values: np.ndarray, training_rows: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sum over the donors of each row's leaves, the row's own left out: (matching donors or kernels, donors)."""
+    """Return sums over the donors of each row's leaves without the row itself: (matching donors or kernels, donors)."""
     matching, size = np.zeros(values.size), np.zeros(values.size)
     atoms = np.isin(values, margin.atoms)
     for tree, donor_values in zip(forest.trees, forest.values_by_tree):
@@ -85,7 +84,7 @@ def _pool(
 
 
 def _by_leaf(tree: Tree, leaf: np.ndarray) -> Iterator[tuple[np.ndarray, slice]]:
-    """Yield the rows of each leaf, in blocks, and where its donors stand."""
+    """Yield the rows of each leaf, in blocks, and the positions of its donors."""
     by_leaf = np.argsort(leaf, kind="stable")
     for rows in np.split(by_leaf, np.flatnonzero(np.diff(leaf[by_leaf])) + 1) if leaf.size else []:
         node = leaf[rows[0]]
@@ -103,7 +102,7 @@ def _match(
     own: np.ndarray,
     own_value: np.ndarray,
 ) -> np.ndarray:
-    """Count the donors equal to each atom, or sum the kernels at each other number, `own` copies left out."""
+    """Count the donors equal to each atom, or sum the kernels at each other number, without `own` copies."""
     ordered = np.sort(pool)
     first, after = np.searchsorted(ordered, values), np.searchsorted(ordered, values, side="right")
     equal = after - first - own * (values == own_value)

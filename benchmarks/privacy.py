@@ -1,14 +1,14 @@
-"""What explanations give away, and what it costs to give away less.
+"""Disclosure by explanations, and the cost of reducing it.
 
     python -m benchmarks.privacy [--only loans,adult] [--rows N] [--attacked N] [--data FOLDER] [--out FILE]
 
-1. Train the paper's network on all rows, so that what is told of people is told by the explainer, not by the model. A
-   third of the rows are the training rows of the explainer, a third the holdout.
-2. Fit explainers that differ in what their conditionals hold back: leaves of 1 row, of 5 (the default) and of 50, at
-   least 20 donors, smoothed values; answers that are no copies; and one that was fitted on the last third, which cannot
-   give anything away of those attacked.
-3. Attack each (`mcce.diagnostics.disclosure`), and measure what it costs: changes and Gower distance of the answers.
-4. Beside it, the paper's table of copies, as `benchmarks.paper` reproduced it.
+1. Train the paper's network on all rows, so that any disclosure is by the explainer, not by the model. A third of the
+   rows are the training rows of the explainer, a third the holdout.
+2. Fit explainers with different protection: leaves of 1 row, of 5 (the default) and of 50, at least 20 donors, smoothed
+   values; counterfactuals that are not copies; and one fitted on the last third, which cannot disclose the attacked
+   rows.
+3. Attack each (`mcce.diagnostics.disclosure`), and measure the cost: changes and Gower distance of the counterfactuals.
+4. Show the paper's table of copies, as reproduced by `benchmarks.paper`.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ PARTS = {"loans": Setting("loans", "Loans, network", "loans", "mlp", 100, 1000, 
 PARTS["adult"] = Setting("adult", "Adult, network", "adult", "mlp", 100, 1000)
 OUTSIDE = "fitted on others"
 NOTES = """\
-copies, cells: share of counterfactuals that copy a training row, or hand out a value which one training person alone
-has. AUC, found: repeated queries about people with the wanted decision; the chance that a training person scores above
-another, and the share found while 1 per cent of others are taken for them. one col., three, inference: risk (how far
-the attack is ahead of the control) of singling out by one and by three columns and of inference at its worst target,
-all on rows drawn, as many as there are training rows. A star: the line leaks at 95 per cent. L0, gower: of the
+copies, cells: share of counterfactuals that copy a training row, or contain a value that only one training person has.
+AUC, found: repeated queries about people with the wanted decision; the probability that a training person scores above
+another, and the true positive rate at a false positive rate of 1 per cent. one col., three, inference: risk (success of
+the attack above the control) of singling out by one and by three columns, and of inference for its worst target, all on
+as many drawn rows as there are training rows. A star: disclosure is significant at 95 per cent. L0, gower: of the
 counterfactuals."""
 HEAD = ["", "copies", "cells", "AUC", "found", "one col.", "three", "inference", "L0", "gower"]
 
 
 @dataclass(frozen=True)
 class Way:
-    """How an explainer is made, and asked."""
+    """The settings of an explainer and of its queries."""
 
     name: str
     sampler: Any = "cart"
@@ -103,12 +103,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Attack the explainers of each part, and write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", default=",".join(PARTS), help=f"comma-separated, of: {', '.join(PARTS)}")
-    parser.add_argument("--rows", type=int, default=6000, help="rows to take of each data set at most")
-    parser.add_argument("--attacked", type=int, default=100, help="people asked about, and factuals")
+    parser.add_argument("--rows", type=int, default=6000, help="maximal number of rows of each data set")
+    parser.add_argument("--attacked", type=int, default=100, help="number of attacked people, and of factuals")
     parser.add_argument("--data", help="folder with adult.csv.gz; else MCCE_DATA, else ../shared/data")
     parser.add_argument("--out", type=Path, default=RESULTS / "privacy.md")
     options = parser.parse_args(arguments)
-    page = Page("What explanations give away")
+    page = Page("Disclosure by explanations")
     page.say("`python -m benchmarks.privacy`\n\n" + report.about(describe_machine()))
     for name in read_names(parser, "--only", options.only, list(PARTS)):
         setting = Setting(**{**vars(PARTS[name]), "n_train": options.rows})

@@ -1,15 +1,15 @@
-"""How much counterfactuals change and how real they look: mcce's modes beside the plain method, a walk, and peers.
+"""Changes and realism of counterfactuals: mcce's modes compared with the plain method, a walk, and other packages.
 
     python -m benchmarks.quality [--only NAME,...] [--models NAME,...] [--factuals N] [--floors F,...] [--out FILE]
 
 1. For each data set and model (`benchmarks.settings`; the loans as well) take the first factuals. They are training
-   rows, as in the paper; then, held out, the methods get the training rows without them.
+   rows, as in the paper; in a second run they are held out.
 2. Run on the same factuals: the plain method (`benchmarks.plain`); mcce as in the paper; mcce with `sparse=True` at
-   each floor, which is the trade-off between few changes and rows that look real; a walk to the nearest unlike
-   neighbour as NICE does it, free and held to the fixed values (`benchmarks.walk`); for networks on numbers NICEx and
-   DiCE themselves, where they are installed (`benchmarks.paper.peers`).
-3. Judge all rows in the same way (`benchmarks.judging`), and say at which floors mcce is not behind the held walk in
-   L0, L1, distance to the five nearest training rows, or by judges that took no part, on the factuals that both
+   each floor, the trade-off between few changes and realistic rows; a walk to the nearest unlike neighbour as in NICE,
+   free and held to the fixed values (`benchmarks.walk`); for networks on numbers NICEx and DiCE, if installed
+   (`benchmarks.paper.peers`).
+3. Judge all rows in the same way (`benchmarks.judging`), and report the floors at which mcce is not worse than the held
+   walk in L0, L1, distance to the five nearest training rows, or by independent judges, on the factuals that both
    explain.
 """
 
@@ -41,7 +41,7 @@ DATA = ("adult", "gmc", "fico", "german", "loans")
 TITLES = {"adult": "Adult", "gmc": "GMC", "fico": "FICO", "german": "German", "loans": "loans"}
 SOURCES = ("training", "held-out")
 FLOORS = "0,0.01,0.05,0.1,0.25,0.5"
-FLOOR = 0.05  # that the rows of every method are held against
+FLOOR = 0.05  # floor by which the rows of every method are judged
 HELD = "walk, held"
 PEERS = {
     "nice": "NICEx",
@@ -57,14 +57,14 @@ HEAD = ["", "expl.", "L0", "L1", "viol.", "valid", "floor", "real", "5 near", "5
 HEAD += ["asked", "sec."]
 NOTES = """\
 Means over the factuals that a method explains (expl.). L1: sum of range-scaled differences (gower_sum). viol.: changed
-fixed values. valid: share of rows with the wanted decision when asked again. floor: share of rows at or above the floor
-that was asked for. real: share with a plausibility of 0.05 or more, by which sparse rows were chosen; 0.95 of
+fixed values. valid: share of rows with the wanted decision when queried again. floor: share of rows at or above the
+requested floor. real: share with a plausibility of 0.05 or more, by which sparse rows were selected; 0.95 of
 real rows have it. 5 near: mean distance, as L1, to the five nearest training rows; n. w.: to the nearest with the
-wanted decision; the factual itself does not count. odd: share that an isolation forest ranks below 95 % of the training
-rows. refits: share of three models, trained from other seeds, that give the wanted decision. asked: rows asked of the
-model per factual after the fit. sec.: from frame to frame, warm, one run; for mcce they hold the fit, with sparse that
-of the plausibility. plain: the method straight from the paper
-(benchmarks.plain). mcce: as in the paper. sparse: mcce with sparse=True. walk: as NICE walks, for sparsity
+wanted decision; the factual itself is excluded. odd: share that an isolation forest ranks below 95 % of the training
+rows. refits: share of three models, trained from other seeds, that return the wanted decision. asked: rows passed to
+the model per factual after the fit. sec.: from frame to frame, warm, one run; for mcce including the fit, with sparse
+that of the plausibility. plain: the method as described in the paper
+(benchmarks.plain). mcce: as in the paper. sparse: mcce with sparse=True. walk: the walk of NICE for sparsity
 (benchmarks.walk), free and held to the fixed values. factuals: the rows to explain. The second table is the trade-off
 over floors: means of sparse minus those of the held walk, on the factuals that both explain, with paired standard
 errors."""
@@ -72,7 +72,7 @@ errors."""
 
 @dataclass(frozen=True)
 class Found:
-    """What one method found: its run, the figures of its rows, and the share at or above its own floor, if any."""
+    """The results of one method: its run, the figures of its rows, and the share at or above its floor, if any."""
 
     method: str
     run: Run
@@ -83,7 +83,7 @@ class Found:
 
     @property
     def cells(self) -> list[str]:
-        """A line of the table."""
+        """Return a line of the table."""
         f = self.figures
         means = [f"{f[name].mean():.3f}" for name in FROM_OUTSIDE]
         return [
@@ -108,7 +108,7 @@ def run_sparse(problem: Problem, setting: Setting, floors: list[float]) -> Itera
     explainer = mcce.MCCE(
         model, decision=problem.decision, fixed=problem.fixed, kinds=problem.kinds, random_state=1
     ).fit(problem.X)
-    explainer.explain(problem.factuals.iloc[:1], n_samples=1, sparse=True)  # learns what is plausible
+    explainer.explain(problem.factuals.iloc[:1], n_samples=1, sparse=True)  # fits the plausibility
     prepared = time.perf_counter() - begun
     for floor in floors:
         begun, asked = time.perf_counter(), model.asked
@@ -122,7 +122,7 @@ def run_sparse(problem: Problem, setting: Setting, floors: list[float]) -> Itera
 def run_methods(problem: Problem, setting: Setting, floors: list[float]) -> Iterator[Found]:
     """Run and judge all methods but the peers (steps 2 and 3)."""
     few = replace(problem, X=problem.X.iloc[:500], factuals=problem.factuals.iloc[:5])
-    if problem.decision.contains(problem.score(few.X)).any():  # compile kernels, or read them, before a clock runs
+    if problem.decision.contains(problem.score(few.X)).any():  # compile or load kernels before timing
         small = replace(setting, n_samples=20)
         run_mcce(few, small)
         list(run_sparse(few, small, [FLOOR]))
@@ -141,9 +141,9 @@ def run_methods(problem: Problem, setting: Setting, floors: list[float]) -> Iter
 
 
 def run_peers(problem: Problem, options: Options) -> Iterator[Found | str]:
-    """Run and judge the peers on the first factuals; yield why instead where one gives nothing.
+    """Run and judge the peers on the first factuals; yield the reason if one fails.
 
-    They are given the model's decisions as the response, so that they learn from the same rows as the walk.
+    The response is the model's decision, so that they use the same rows as the walk.
     """
     if not options.peers:
         return
@@ -173,7 +173,7 @@ def run_peers(problem: Problem, options: Options) -> Iterator[Found | str]:
 
 
 def compare(found: list[Found]) -> tuple[list[list[str]], str]:
-    """Return sparse minus held walk by floor, and say at which floors nothing is worse than the walk's (step 3)."""
+    """Return sparse minus held walk by floor, and the floors at which no figure is worse than the walk's (step 3)."""
     (held,) = (one for one in found if one.method == HELD)
     lines, good = [], []
     for one in found:
@@ -184,17 +184,17 @@ def compare(found: list[Found]) -> tuple[list[list[str]], str]:
         mean, error = gaps.mean(), gaps.sem()
         cells = (f"{mean[name]:+.3f} ({error[name]:.3f})" for name in GAPS)
         lines.append([f"{one.floor:g}", str(len(both)), *cells])
-        gain = mean * [-1, -1, -1, -1, 1]  # of `refits` more is better
+        gain = mean * [-1, -1, -1, -1, 1]  # for `refits` more is better
         if not (gain < -2 * error - 1e-9).any():
             good.append(f"{one.floor:g}")
     where = f"at the floor(s) {', '.join(good)}" if good else "at none of these floors"
-    return lines, f"Not behind the held walk in any of these by more than two standard errors: {where}."
+    return lines, f"Not worse than the held walk in any of these by more than two standard errors: {where}."
 
 
 def run_setting(
     page: Page, setting: Setting, folder: Path | None, sources: list[str], floors: list[float], options: Options
 ) -> None:
-    """Make the problem and say its tables (steps 1 to 3)."""
+    """Create the problem and print its tables (steps 1 to 3)."""
     whole = make_problem(setting, folder)
     for source in sources:
         problem = whole if source == "training" else replace(whole, X=whole.X.drop(index=whole.factuals.index))
@@ -213,7 +213,7 @@ def run_setting(
 
 
 def make_setting(data: str, model: str, chosen: argparse.Namespace) -> Setting:
-    """Return the sizes that the command line asks for."""
+    """Return the setting with the sizes of the command line."""
     rows = 600 if chosen.quick else chosen.rows
     factuals, samples = (8, 50) if chosen.quick else (chosen.factuals, chosen.samples)
     title = f"{TITLES[data]}, {model}"
@@ -248,7 +248,7 @@ def main(arguments: list[str] | None = None) -> int:
         peers_factuals=chosen.peers_factuals,
         peers_limit=chosen.peers_limit,
     )
-    page = Page("How much counterfactuals change, and how real they look")
+    page = Page("Changes and realism of counterfactuals")
     page.say(report.about(describe_machine()))
     if chosen.quick:
         page.say("Tiny sizes (--quick): the numbers say nothing.")

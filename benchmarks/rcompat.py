@@ -1,9 +1,9 @@
-"""`mcce.rcompat.explain_mcce` beside mcceR: one call, the same data; seconds by stage, and whether the rows are equal.
+"""`mcce.rcompat.explain_mcce` compared with mcceR on the same data: seconds by stage, and whether the rows are equal.
 
     python -m benchmarks.rcompat [--engine rpart,ctree] [--train N] [--test N] [--features P] [--K K] [--without-r]
 
-The data are correlated Gaussians, the model their sum, the first two features are fixed. Ours is the second of two
-runs, so that compiling does not count. mcceR is run by Rscript, if it is installed (R_LIBS says where R looks for it).
+The data are correlated Gaussians, the model is their sum, and the first two features are fixed. mcce is timed in the
+second of two runs, without compilation. mcceR is run by Rscript, if installed (R_LIBS is R's library path).
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ write.table(sapply(found$cf, sprintf, fmt = "%.17g"), file.path(arguments[1], "c
 
 
 def gaussians(n: int, p: int, seed: int) -> pd.DataFrame:
-    """Return correlated Gaussians, rounded to multiples of 2^-20: as whole numbers they go to R and lose nothing."""
+    """Return correlated Gaussians, rounded to multiples of 2^-20: they are passed to R exactly, as integers."""
     rng = np.random.default_rng(seed)
     values = (rng.standard_normal((n, p)) + rng.standard_normal((n, 1))) / np.sqrt(2)
     return pd.DataFrame(np.round(values * UNIT) / UNIT, columns=[f"x{j + 1}" for j in range(p)])
 
 
 def run_ours(x_explain: pd.DataFrame, x_train: pd.DataFrame, engine: str, K: int) -> tuple[MCCEResult, float]:
-    """Return the result and the seconds from frame to frame, asking the model included."""
+    """Return the result and the seconds from frame to frame, including model queries."""
     start = time.perf_counter()
     found = explain_mcce(
         None,
@@ -62,7 +62,7 @@ def run_ours(x_explain: pd.DataFrame, x_train: pd.DataFrame, engine: str, K: int
 
 
 def run_mccer(folder: str, engine: str, K: int) -> tuple[pd.DataFrame, list[float], float] | str:
-    """Return mcceR's counterfactuals, its seconds by stage and the whole time; or why it did not run."""
+    """Return mcceR's counterfactuals, its seconds by stage and in total; or why it was not run."""
     if shutil.which("Rscript") is None:
         return "Rscript is not on the path"
     start = time.perf_counter()

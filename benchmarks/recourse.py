@@ -7,17 +7,16 @@
    `clinic` is additive and non-linear with a mediator and a confounder. Rows are simulated, and a model is trained on
    noisy responses.
 2. Refused people, whose noise is known, get recourse with `assurance=0.9`. A recommendation is carried out in the
-   world: the features that are acted on are set, their effects follow by the equations. With `keep=1` people keep their
-   noise, with `keep=0` the noise of effects is drawn again.
-3. Reported are the share of the recommendations that reach the decision, beside the mean of `p_valid`; the share of
-   people with recourse; actions, cost (sum of range-scaled steps of the actions) and seconds per person.
-4. Beside it: sparse counterfactuals read as actions, that is, every change is carried out. They may change the features
-   that recourse may act on, all others are fixed; or ("unrestricted") all that are not fixed, as if a person could set
-   a salary or a blood pressure.
+   world: its features are set, and their effects follow from the equations. With `keep=1` people keep their noise, with
+   `keep=0` the noise of effects is redrawn.
+3. Report the share of the recommendations that reach the decision, and the mean of `p_valid`; the share of people with
+   recourse; actions, cost (sum of range-scaled steps of the actions) and seconds per person.
+4. For comparison, sparse counterfactuals are carried out as actions. They may change the features that recourse may act
+   on; or ("unrestricted") all that are not fixed, as if a person could set a salary or a blood pressure.
 5. Recourse with a wrong graph: one edge dropped, one reversed.
-6. The same search with the mechanisms of dowhy's gcm instead of our conditionals (`--dowhy N`, for the first N people;
-   it needs `pip install dowhy`). These are additive noise models with polynomial regressions; levels are given as
-   their codes, since its classifiers cannot be inverted, and values are rounded as in the data. `keep=1` are its
+6. The same search with the mechanisms of dowhy's gcm instead of conditionals of mcce (`--dowhy N`, for the first N
+   people; it needs `pip install dowhy`). These are additive noise models with polynomial regressions; levels are passed
+   as codes, since its classifiers cannot be inverted, and values are rounded as in the data. `keep=1` are its
    counterfactual samples, `keep=0` its interventional samples of the person's row.
 """
 
@@ -47,8 +46,8 @@ ASSURANCE = 0.9
 N_TRAINING = 5000
 NOTES = """\
 recourse: share of the refused people who get a recommendation. reach: share of the recommendations that reach the
-decision in the true world (se); p_valid: what was promised on average. actions, cost: number of features acted on, and
-sum of their range-scaled steps. sec.: per person, the fit included. keep=1: people keep their noise; keep=0: effects
+decision in the true world (se); p_valid: its mean estimate. actions, cost: number of features acted on, and sum of
+their range-scaled steps. sec.: per person, including the fit. keep=1: people keep their noise; keep=0: effects
 have new noise. counterfactual: sparse counterfactuals, every change carried out as an action; they may change the
 features that recourse may act on, unrestricted ones all that are not fixed. dropped, reversed: a graph with one wrong
 edge. dowhy: the same search with mechanisms of dowhy's gcm, for the first people."""
@@ -64,9 +63,9 @@ class World:
     Attributes
     ----------
     noise : by feature, a function of a generator and a number of rows.
-    equations : by feature, a function of the features before it and of its noise.
-    response : the probability of a favourable outcome, for the labels that the model learns.
-    graph, dropped, reversed : the true graph, and wrong ones.
+    equations : by feature, a function of the preceding features and of its noise.
+    response : the probability of a favourable outcome, for the training labels of the model.
+    graph, dropped, reversed : the true graph, and two wrong ones.
     fixed, actions : features that do not change, and those that people can act on.
     """
 
@@ -84,7 +83,7 @@ class World:
         return {name: draw(rng, n) for name, draw in self.noise.items()}
 
     def rows(self, noise: Noise, given: Mapping[str, Any] | None = None) -> pd.DataFrame:
-        """Return the rows of some noise; features that are `given` have these values where they are known."""
+        """Return the rows of some noise; `given` features have their known values."""
         values: dict[str, Any] = {}
         for name, equation in self.equations.items():
             value = pd.Series(equation(values, noise[name]))
@@ -104,7 +103,7 @@ def _uniform(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def _level(names: list[str], score: Any, uniform: np.ndarray) -> np.ndarray:
-    """Return levels that rise with a score and the uniform noise."""
+    """Return levels that increase with a score and the uniform noise."""
     place = np.clip(np.floor(len(names) * expit(score + np.log(uniform / (1 - uniform)))), 0, len(names) - 1)
     return np.array(names, dtype=object)[place.astype(int)]
 
@@ -275,7 +274,7 @@ class Case:
         return {name for each in acted for name in graph.descendants(each)}
 
     def _with_effects(self, noise: Noise, given: Mapping[str, Any], keep: Any, acts: Any, place: Any) -> pd.DataFrame:
-        """Return rows in which only the effects of each person's own actions have new noise."""
+        """Return rows in which only the effects of each person's actions have new noise."""
         graph = mcce.Graph.read(self.world.graph)
         plain = self.people.astype(_plain(self.people))
         set_to = {name: values.copy() for name, values in given.items()}
@@ -293,9 +292,9 @@ def _plain(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 class DowhyWorld:
-    """What follows from actions by the mechanisms of dowhy's gcm (step 6), in place of a fitted chain.
+    """Consequences of actions by the mechanisms of dowhy's gcm (step 6), in place of a fitted chain.
 
-    Random numbers are those of dowhy, whose seed is set once.
+    Random numbers are drawn by dowhy, whose seed is set once.
     """
 
     def __init__(self, explainer: mcce.MCCE, training: pd.DataFrame, keep: float = 1.0) -> None:
@@ -320,14 +319,14 @@ class DowhyWorld:
         return rows.astype({each.name: int for each in self.schema.features if not each.is_numeric})
 
     def world(self, keep: float, derived: object = ()) -> DowhyWorld:
-        """Return itself, with a `keep` of 0 or 1."""
+        """Return this object with a `keep` of 0 or 1."""
         self.keep = keep
         return self
 
     def follow(
         self, rows: np.ndarray, acted: np.ndarray, factuals: np.ndarray, keys: np.ndarray, draws: np.ndarray
     ) -> np.ndarray:
-        """Return rows with the consequences of the cells that are set."""
+        """Return rows with the consequences of the given cells."""
         from dowhy import gcm
 
         after = np.where(acted, rows, factuals)
@@ -357,7 +356,7 @@ class DowhyWorld:
 
 
 def _one_after_the_other(values: pd.Series) -> Callable[[Any], Any]:
-    """Return an intervention of dowhy, which is called once for each row, in their order."""
+    """Return an intervention of dowhy, which is called once for each row, in order."""
     each = iter(values.to_list())
     return lambda _: next(each)
 
@@ -403,7 +402,7 @@ DOWHY_WAYS = ("dowhy, keep=1", "dowhy, keep=0")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the worlds and say their tables."""
+    """Run the worlds and print their tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.recourse", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default=",".join(WORLDS), help=f"worlds: {', '.join(WORLDS)}")
     parser.add_argument("--people", type=int, default=1000, help="refused people in each world")

@@ -31,9 +31,9 @@ NOTES = """\
 Seconds: mcce is the faster of two warm runs, the plain method one run, in the same process; total is the
 wall clock from frame to frame. ratio: total of plain over total of mcce. L1: sum of range-scaled differences
 (gower_sum). viol.: changed fixed values. success: share of rows that are valid when asked again. explained:
-factuals with a counterfactual. asked: rows asked of the model per factual after the fit. peak MB: of a
-process that runs this method alone, with libraries, data and model. Categories that are not binarised are
-levels to mcce, which splits them as sets, and codes to the plain method, which splits them as numbers."""
+factuals with a counterfactual. asked: rows passed to the model per factual after the fit. peak MB: of a
+process that runs only this method, with libraries, data and model. Categories that are not binarised are
+levels in mcce, which splits them as sets, and codes in the plain method, which splits them as numbers."""
 
 
 def about(result: Result) -> str:
@@ -81,7 +81,7 @@ def _cells(result: Result, method: str) -> list[str]:
 
 
 def many(results: list[Result]) -> str:
-    """Return the lines on many factuals: seconds, and how memory grows."""
+    """Return the lines on many factuals: seconds and growth of memory."""
     lines = ["", "Many factuals (loans, gradient boosting, mcce alone, each line a fresh process):"]
     for one in results:
         if "failed" in one:
@@ -99,7 +99,7 @@ def many(results: list[Result]) -> str:
 
 
 def scaling(result: Result) -> str:
-    """Return the exponents, "explain ~ K^0.97", with the seconds behind them."""
+    """Return the exponents, "explain ~ K^0.97", with the seconds they are fitted to."""
     if "failed" in result:
         return f"\nScaling: FAILED, {result['failed']}"
     lines = [
@@ -114,7 +114,7 @@ def scaling(result: Result) -> str:
 
 
 def first_call(result: Result) -> str:
-    """Return the seconds a newcomer waits."""
+    """Return the seconds of the first call."""
     failed = [one["failed"] for one in result.values() if "failed" in one]
     if failed:
         return f"\nFirst call: FAILED, {failed[0]}"
@@ -141,7 +141,7 @@ EXTRAS: dict[str, Callable[[Any], str]] = {
 
 def markdown(results: Result) -> str:
     """Return everything as one Markdown page."""
-    parts = ["# Speed of mcce beside the plain method", about(results["about"])]
+    parts = ["# Speed of mcce compared with the plain method", about(results["about"])]
     if results["about"]["sources_changed"]:
         parts.append("mcce was edited during the run: the numbers mix two versions.")
     if results["quick"]:
@@ -168,9 +168,9 @@ SAMPLER_NOTES = """
 fit: seconds of CPU time, of all threads, for the chain, the choice of auto included. draw: the same to draw 1000 rows.
 log: mean log score of rows that the chain has not seen (se); skill: 1 - loss / loss of the marginal distribution, mean
 over the features, by CRPS or Brier score from draws. new, seen: accuracy of the discriminator, a random forest of 100
-trees that tells generated from real rows, mean (sd) over its seeds; 0.5: it cannot. new: the chain was fitted on half
-of the rows and is compared with the other half. seen: compared with the rows it was fitted on; below 0.5 it shows
-near-copies of these. pMSE: S_pMSE of new rows, by a logistic regression; 2 at best. L0 seen: changes of the
+trees that distinguishes generated from real rows, mean (sd) over its seeds; 0.5 is chance. new: the chain was fitted on
+half of the rows and is compared with the other half. seen: compared with the rows it was fitted on; a value below 0.5
+indicates near-copies. pMSE: S_pMSE of new rows, by a logistic regression; 2 at best. L0 seen: changes of the
 counterfactuals of rows that the chain was fitted on, as in the paper. L0, L1 (gower_sum), expl.: of the same factuals,
 held out in five parts; sparse, L1: of the sparse method for these. MB: peak of the process. norm, gaussian, pmm and
 vine model the numbers, parametric the other features."""
@@ -191,7 +191,7 @@ def data_set(result: Result) -> str:
 
 
 def sampler(result: Result) -> str:
-    """Return the line of one sampler; a failure below it, and what the sampler warned of."""
+    """Return the line of one sampler, followed by its failure and its warnings."""
     cells = "".join(c.rjust(width) for c, width in zip(_sampler_cells(result), SAMPLER_WIDTHS))
     return "\n".join([f"  {result['sampler']}".ljust(SAMPLER_LABEL) + cells, *(f"    {r}" for r in _remarks(result))])
 
@@ -219,7 +219,7 @@ def _sampler_cells(result: Result) -> list[str]:
 
 
 def choice(found: Result | None) -> str:
-    """Return what the choice by evidence gains over the best single sampler and over cart; "" without one."""
+    """Return the gain of the choice by evidence over the best single sampler and over cart; "" without one."""
     if found is None:
         return ""
     gains = [f"{found['best']}, the best single one, {_gain(found['ahead_of_best'])}"]
@@ -257,7 +257,7 @@ def visit(result: Result) -> str:
 
 def _difference(result: Result) -> tuple[float, float]:
     """Return the mean difference of accuracies, paired by seed, and half of its 95 per cent interval."""
-    from scipy.stats import t  # the workers need not wait for it
+    from scipy.stats import t  # imported here to keep the workers fast
 
     steps = np.subtract(result["correlation"]["accuracies"], result["data"]["accuracies"])
     half = t.ppf(0.975, len(steps) - 1) * steps.std(ddof=1) / np.sqrt(len(steps))
@@ -265,7 +265,7 @@ def _difference(result: Result) -> tuple[float, float]:
 
 
 def visit_finding(results: Result) -> str:
-    """Return in words whether correlation order makes the sample more realistic than data order."""
+    """Return a sentence on whether correlation order makes the sample more realistic than data order."""
     found = {one["name"]: _difference(one["visit"][0]) for one in results["data"] if _has_visit(one)}
     by_verdict: dict[str, list[str]] = {"more realistic": [], "less realistic": [], "no clear difference": []}
     for name, (mean, error) in found.items():
@@ -286,7 +286,7 @@ def _has_visit(one: Result) -> bool:
 def samplers_markdown(results: Result) -> str:
     """Return the samplers, or the visit sequences, as one Markdown page."""
     is_visit = any("visit" in one for one in results["data"])
-    title = "Order of the features: data or correlation" if is_visit else "The samplers beside each other"
+    title = "Order of the features: data or correlation" if is_visit else "Comparison of samplers"
     parts = [f"# {title}", about(results["about"])]
     parts += [QUICK] if results["quick"] else []
     if is_visit:

@@ -1,4 +1,4 @@
-"""Do counterfactuals of `Robust(share=0.9)` hold for refits that took no part in choosing them?
+"""Do counterfactuals of `Robust(share=0.9)` hold for refits that were not used to select them?
 
     python -m benchmarks.robust [--only DATA,...] [--models MODEL,...] [--factuals N] [--refits N,...] [--out FILE]
 
@@ -7,10 +7,10 @@ regression, gradient boosting and random forests. Each refused factual gets its 
 (0 refits), with all of 30 refits (share=1), and with as many refits as `Robust(share=0.9)` needs. A counterfactual
 holds if at least nine in ten of 50 fresh models accept it:
 
-1. `refits`: fitted to other bootstrap samples of the same training rows, with other seeds. This is what `Robust` is
-   about: 95 per cent of the counterfactuals should hold.
-2. `samples`: fitted to bootstrap samples of as many rows that took no part in the training. Nothing is promised about
-   these: the model in use and its refits share the chance errors of the training rows.
+1. `refits`: fitted to other bootstrap samples of the same training rows, with other seeds. `Robust` is designed for
+   these: 95 per cent of the counterfactuals should hold.
+2. `samples`: fitted to bootstrap samples of the same number of rows outside the training rows. `Robust` gives no
+   guarantee for these: the model in use and its refits share the sampling error of the training rows.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TRAINING, FRESH, SHARE = 500, 50, 0.9
 
 
 def measure(data: str, name: str, folder: Path | None, n_factuals: int, n_refits: list[int]) -> list[dict[str, Any]]:
-    """Return a line for each number of refits; 0 is without them."""
+    """Return a line for each number of refits, including 0."""
     whole, _ = load_data(data, folder)
     order = np.random.default_rng(0).permutation(len(whole.X))
     n_train = min(TRAINING, len(order) // 2)

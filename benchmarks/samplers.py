@@ -1,11 +1,11 @@
-"""The samplers beside each other: seconds, realism, and what becomes of the counterfactuals.
+"""Comparison of samplers: seconds, realism, and counterfactuals.
 
     python -m benchmarks.samplers [--data DIR] [--only adult,...] [--samplers cart,...] [--rows N] [--factuals N]
                                   [--limit S] [--quick] [--out FILE]
     python -m benchmarks.samplers --visit [...]
 
 For each data set of the paper (categories not binarised, the paper's fixed features, a random `--rows` of its
-rows) and the loans, and each sampler, or joint generator in place of a chain, in a process of its own:
+rows) and the loans, and each sampler, or joint generator in place of a chain, in a separate process:
 
 1. Fit a chain on all rows and draw one row given the fixed values of each: seconds of CPU for the fit and for 1000
    rows. A small chain goes first, so that compiling does not count.
@@ -75,7 +75,7 @@ class Workers:
         self.quick = quick
 
     def run(self, name: str, what: str) -> Result:
-        """Return what the worker printed, with "failed" if it did not come to its end in time."""
+        """Return the output of the worker, with "failed" if it did not finish in time."""
         return self._run(name, what, self.limit)
 
     def _run(self, name: str, what: str, limit: float | None) -> Result:
@@ -99,7 +99,7 @@ class Workers:
         return {**result, "failed": f"{failed} (step: {step})"} if failed else result
 
     def data_set(self, name: str, whats: list[str]) -> Iterator[Result]:
-        """Prepare a data set; then yield it, and what each worker found on it."""
+        """Prepare a data set; yield it, then the result of each worker."""
         prepared = {"name": name, **self._run(name, "prepare", None)}
         yield prepared
         if "failed" in prepared:
@@ -111,7 +111,7 @@ class Workers:
 
 
 def run_benchmark(names: list[str], whats: list[str], workers: Workers, say: Callable[[str], None]) -> Result:
-    """Run the workers, and say each result when it is there."""
+    """Run the workers, and print each result when it is available."""
     results: Result = {"about": describe_machine(), "data": []}
     say(report.about(results["about"]))
     visit = whats == [VISIT]

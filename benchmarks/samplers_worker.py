@@ -1,7 +1,7 @@
 """One process of `benchmarks.samplers`: measure one sampler, or one generator, on one data set.
 
-The steps are those of the docstring of `benchmarks.samplers`; each is printed when it is done, so that what was found
-before a failure, or before the time was up, is not lost.
+The steps are those of the docstring of `benchmarks.samplers`; each is printed when it is done, so that results before a
+failure or the time limit are not lost.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def make_setting(name: str, rows: int, quick: bool, factuals: int = N_FACTUALS) 
 
 
 def chain_samplers(sampler: Any, X: pd.DataFrame) -> Any:
-    """Return what to hand to a chain over `X`: the features that a sampler does not model are "parametric"."""
+    """Return the samplers of a chain over `X`: features that a sampler does not model are "parametric"."""
     cls = mcce.available_samplers().get(sampler) if isinstance(sampler, str) else None
     if cls is None:
         return sampler
@@ -65,7 +65,7 @@ def _suits(numbers: str, values: pd.Series[Any], feature: Any) -> bool:
 
 
 def make_generator(name: str, problem: Problem) -> Any:
-    """Return a joint model that is not fitted, with the problem's fixed features."""
+    """Return an unfitted joint model with the problem's fixed features."""
     return getattr(mcce.generators, GENERATORS[name])(fixed=problem.fixed, random_state=1)
 
 
@@ -84,7 +84,7 @@ def halves(X: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def measure(problem: Problem, setting: Setting, sampler: str, seeds: int, trees: int) -> Iterator[Result]:
-    """Yield what is found about one sampler, step by step, each with the name of the next step."""
+    """Yield the results of one sampler, step by step, each with the name of the next step."""
 
     def tell(real: pd.DataFrame, generated: pd.DataFrame) -> Result:
         return _figures(discriminator(real, generated, paired=True, n_seeds=seeds, n_trees=trees))
@@ -122,7 +122,7 @@ def measure(problem: Problem, setting: Setting, sampler: str, seeds: int, trees:
 
 
 def explain(problem: Problem, setting: Setting, **drawing: Any) -> Result:
-    """Explain the factuals with a sampler or generator, as rows that it has seen and as new ones; judge the results."""
+    """Explain the factuals with a sampler or generator, as training rows and as new rows; judge the results."""
 
     def explainer(training: pd.DataFrame) -> mcce.MCCE:
         return mcce.MCCE(problem.score, decision=problem.decision, fixed=problem.fixed, **drawing).fit(training)
@@ -172,7 +172,7 @@ def compare_visits(problem: Problem, seeds: int, trees: int) -> Iterator[Result]
 
 
 def describe(problem: Problem, seeds: int, trees: int) -> Result:
-    """Return the sizes, and what the discriminator says of two halves of the real rows."""
+    """Return the sizes, and the discriminator's accuracy for two halves of the real rows."""
     first, second = halves(problem.X)
     return {
         "n_rows": len(problem.X),
@@ -202,7 +202,7 @@ def work(
     cache: Path,
     factuals: int = N_FACTUALS,
 ) -> Iterator[Result]:
-    """Do what the worker NAME WHAT is for: "prepare", "visit" or a sampler."""
+    """Run the task of the worker NAME WHAT: "prepare", "visit" or a sampler."""
     setting = make_setting(name, rows, quick, factuals)
     seeds, trees = (2, 10) if quick else (N_SEEDS, N_TREES)
     stored = cache / f"{name}.joblib"

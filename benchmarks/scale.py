@@ -1,4 +1,4 @@
-"""How it scales: a million factuals in batches, a million training rows, 300 columns, a factor of 5,000 levels.
+"""Scaling: a million factuals in batches, a million training rows, 300 columns, a factor of 5,000 levels.
 
     python -m benchmarks.scale [--cases plain,sparse,rows,columns,levels] [--factuals N] [--n-jobs N] [--data FOLDER]
                                [--quick] [--out FILE]
@@ -15,7 +15,7 @@
    seconds = a n^b is fitted by least squares on logarithms. 1 is linear; n log n looks like 1.1. The same factuals are
    explained with sparse=True, after what is plausible was learned: milliseconds of the processor a factual, without
    those of the model.
-3. Each measurement has a process of its own, whose peak memory is that of the whole: libraries, data, model, results.
+3. Each measurement has a separate process, whose peak memory includes libraries, data, model and results.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from benchmarks.settings import ROOT, SETTINGS, find_data, make_problem
 from benchmarks.speed import describe_machine
 
 FACTUALS, PART, N_SAMPLES, SOME = 1_000_000, 10_000, 100, 100
-SEVERAL, WORKERS = 3, 100  # parts that are explained once more by themselves; workers to extrapolate to
+SEVERAL, WORKERS = 3, 100  # parts that are explained again without files; number of workers to extrapolate to
 SIZES = {
     "rows": (250_000, 500_000, 1_000_000),
     "columns": (75, 150, 300),
@@ -66,19 +66,19 @@ HEAD = [
 ]
 SIZE_HEAD = ["", "size", "fit", "explain", "sparse, ms a factual", "peak MB"]
 NOTES = """\
-explained: the others have the wanted decision already, by the one value that was changed, or nothing was found. per
+explained: the others already have the wanted decision, by the one changed value, or no counterfactual was found. per
 second: factuals. first part: seconds until it is written. last/first: seconds per factual over the last quarter of the
 parts, over those of the first. MB at a quarter, at the end: the peak until then, of the process that reads and writes,
-or of a worker; the first has made the table of all factuals before. peak MB: of a process that does this alone."""
+or of a worker; the first process has also created the table of all factuals. peak MB: of a separate process."""
 
 
 def peak_megabytes() -> float:
-    """Return the most memory that this process, or one that it waited for, has had."""
+    """Return the peak memory of this process or of a finished child process."""
     return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
 
 
 class Scorecard:
-    """A logistic regression as a bank uses it: points for each level, and for a unit of each number (step 1).
+    """A logistic regression as a scorecard: points for each level, and for a unit of each number (step 1).
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
         n_jobs=1,
     ).fit(problem.X)
     asked = {"n_samples": N_SAMPLES, "sparse": sparse}
-    explainer.explain(problem.factuals.iloc[:2], **asked)  # compiles, and fits what is fitted once
+    explainer.explain(problem.factuals.iloc[:2], **asked)  # compiles, and fits what is cached
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "rows.parquet", Path(folder) / "out"
         mutable = [c for c in problem.X if c not in problem.fixed]
@@ -224,7 +224,7 @@ def measure_size(case: str, size: int, quick: bool) -> dict[str, Any]:
     refused = first[first_two(first) < 1.0].iloc[:SOME]
     explainer.explain(refused, n_samples=N_SAMPLES)
     explained = time.perf_counter()
-    explainer.explain(refused.iloc[:2], n_samples=N_SAMPLES, sparse=True)  # learns what is plausible
+    explainer.explain(refused.iloc[:2], n_samples=N_SAMPLES, sparse=True)  # fits the plausibility
     own, model.seconds = time.process_time(), 0.0
     explainer.explain(refused, n_samples=N_SAMPLES, sparse=True)
     own = time.process_time() - own - model.seconds
@@ -237,7 +237,7 @@ def first_two(rows: pd.DataFrame) -> np.ndarray:
 
 
 def measure_apart(**call: Any) -> dict[str, Any]:
-    """Measure in a process of its own (step 3)."""
+    """Measure in a separate process (step 3)."""
     command = [sys.executable, "-m", "benchmarks.scale", "--measure", json.dumps(call)]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -274,7 +274,7 @@ def size_cells(case: str, found: dict[str, Any]) -> list[str]:
 
 
 def run(cases: Sequence[str], chosen: argparse.Namespace, page: Page, apart: Callable[..., dict[str, Any]]) -> None:
-    """Measure the cases and say what was found."""
+    """Measure the cases and print the results."""
     n = 400 if chosen.quick else chosen.factuals
     batches = [case for case in cases if case not in SIZES]
     if batches:

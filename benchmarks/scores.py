@@ -1,4 +1,4 @@
-"""How well a fitted chain predicts rows that it has not seen: log scores of whole rows, and skill from draws.
+"""Predictive scores of a fitted chain on held-out rows: log scores of whole rows, and skill from draws.
 
 1. The log score of a row is the sum of its features' log densities, each with the even part that makes the densities of
    all samplers comparable (`mcce.judging.crossvalidation`).
@@ -72,7 +72,7 @@ def _marginal_loss(target: Column, observed: Column) -> float:
 
 
 def compare_rows(samplers: list[Result]) -> Result | None:
-    """Return what auto and stack gain over cart and over the best single sampler, and drop the rows (step 3)."""
+    """Return the gains of auto and stack over cart and over the best single sampler, and drop the rows (step 3)."""
     rows = {one["sampler"]: np.array(one.pop("log_rows")) for one in samplers if "log_rows" in one}
     names = [one["sampler"] for one in samplers if "skill" in one and one["sampler"] not in (AUTO, STACK)]
     singles = {name: rows[name] for name in names}

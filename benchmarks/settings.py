@@ -55,7 +55,7 @@ LOADERS: dict[str, Callable[[Path], Dataset]] = {
 
 @dataclass(frozen=True)
 class Setting:
-    """One line of the benchmark: whose decisions about whom are explained, from how many samples."""
+    """One setting of the benchmark: data, model, number of factuals and of samples."""
 
     name: str
     title: str
@@ -70,17 +70,17 @@ class Setting:
 
     @property
     def problem_name(self) -> str:
-        """What two settings have in common if they ask the same question of the same model."""
+        """The name shared by settings with the same data and model."""
         return f"{self.data}-{self.model}-{self.binarised}-{self.n_train}-{self.n_features}-{self.n_factuals}"
 
     def tiny(self) -> Setting:
-        """Return the setting with sizes to try the command with."""
+        """Return the setting with tiny sizes, to try the command."""
         return replace(self, n_factuals=max(20, self.n_factuals // 100), n_samples=50, n_train=1000)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A question to explain: `score` is the model, asked with frames like `X`."""
+    """A problem to explain: `score` is the model, a function of frames like `X`."""
 
     X: pd.DataFrame
     factuals: pd.DataFrame
@@ -93,7 +93,7 @@ class Problem:
 
     @property
     def kinds(self) -> dict[str, str]:
-        """The kinds to tell `MCCE`: binarised categories look like numbers."""
+        """The argument `kinds` of `MCCE`: binarised categories look like numbers."""
         binarised = [c for c in self.categorical if not isinstance(self.X[c].dtype, pd.CategoricalDtype)]
         return dict.fromkeys(binarised, "categorical")
 
@@ -209,7 +209,7 @@ def simulate(n_train: int, p: int, n_factuals: int, *, seed: int = 3) -> Problem
 
 
 def load_data(name: str, folder: Path | None) -> tuple[Dataset, bool]:
-    """Return the data set as the paper prepares it, or a stand-in where its file is absent; and whether it is one."""
+    """Return the data set as prepared in the paper, or a stand-in if its file is absent; and whether it is one."""
     if name == "loans":
         return load_loans(), False
     if folder is not None and any((folder / f"{name}{ending}").is_file() for ending in (".csv.gz", ".csv")):
@@ -248,7 +248,7 @@ def _one_hot(levels: list[str], remainder: Any) -> Any:
 
 @one_native_thread()
 def _new_loans(n_train: int, n_factuals: int) -> Problem:
-    """Loans are generated, so there are as many different factuals as one likes."""
+    """Return new loans: they are generated, so any number of distinct factuals is available."""
     loans = load_loans(n_train)
     model = HistGradientBoostingClassifier(max_iter=50, random_state=0, categorical_features="from_dtype")
     score, decision = Probability(model.fit(loans.X, loans.wanted.astype(int))), Interval(0.9, 1.0)

@@ -1,4 +1,4 @@
-"""Speed of mcce beside the plain method.
+"""Speed of mcce compared with the plain method.
 
     python -m benchmarks.speed [--data DIR] [--only NAME,...] [--quick] [--out FILE]
 
@@ -47,7 +47,7 @@ class Workers:
         self.quick = quick
 
     def run(self, name: str, method: str, **environment: str) -> dict[str, Any]:
-        """Return what the worker printed, or {"failed": why}."""
+        """Return the output of the worker, or {"failed": why}."""
         command = [sys.executable, "-m", "benchmarks.speed", "--worker", name, method, *self.arguments]
         return _last_line(command, environment)
 
@@ -64,10 +64,10 @@ class Workers:
         return {"name": name, "title": title, **result}
 
     def many(self) -> list[dict[str, Any]]:
-        """Many factuals, each number in a process of its own."""
+        """Measure many factuals, each number in a separate process."""
         results = []
         for setting in MANY[2:] if self.quick else MANY:
-            if not self.quick:  # so that building the problem does not count as memory
+            if not self.quick:  # so that memory excludes building the problem
                 self.run(setting.name, "prepare")
             alone = self.run(setting.name, "mcce")
             results.append({"name": setting.name, "independent": setting.independent, **alone})
@@ -107,7 +107,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def run_benchmark(names: list[str], workers: Workers, say: Callable[[str], None]) -> dict[str, Any]:
-    """Run what is named, one worker at a time, and say each result when it is there."""
+    """Run the named settings, one worker at a time, and print each result when it is available."""
     results: dict[str, Any] = {"about": describe_machine(), "settings": []}
     say(report.about(results["about"]))
     sources = newest_source()
@@ -139,7 +139,7 @@ def run_benchmark(names: list[str], workers: Workers, say: Callable[[str], None]
 
 
 def newest_source() -> float:
-    """Return when a source file of mcce was last written."""
+    """Return the time of the last change of a source file of mcce."""
     return max(path.stat().st_mtime for path in (ROOT / "mcce").rglob("*.py"))
 
 

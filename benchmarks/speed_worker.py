@@ -1,6 +1,6 @@
 """One process of `benchmarks.speed`: run a method, or both, on one problem, and measure it.
 
-1. `run_mcce` and `run_plain` are the methods; `judge` says what the rows that they return are worth.
+1. `run_mcce` and `run_plain` are the methods; `judge` measures the quality of the returned rows.
 2. `compare` times both in one process; `run_alone` runs one of them, for its memory.
 3. `measure_scaling` and `measure_first_call` are of mcce alone.
 """
@@ -29,7 +29,7 @@ from mcce.datasets import load_loans
 
 @dataclass(frozen=True)
 class Run:
-    """Seconds by step and in all, the rows found as numbers, and how many rows the model was asked."""
+    """Seconds by step and in total, the rows found as numbers, and the number of rows passed to the model."""
 
     seconds: dict[str, float]
     rows: pd.DataFrame
@@ -37,7 +37,7 @@ class Run:
 
 
 class Counted:
-    """A model that counts the rows it is asked about."""
+    """A model that counts the rows passed to it."""
 
     def __init__(self, score: Callable[[pd.DataFrame], np.ndarray]) -> None:
         self.score = score
@@ -66,7 +66,7 @@ def run_mcce(problem: Problem, setting: Setting) -> Run:
 
 
 def run_plain(problem: Problem, setting: Setting) -> Run:
-    """Run the plain method; categories that are not binarised are codes to it."""
+    """Run the plain method; categories that are not binarised are passed as codes."""
     model = Counted(problem.score)
     rows, seconds = plain.explain(
         problem.encode(problem.X),
@@ -83,7 +83,7 @@ METHODS = {"plain": run_plain, "mcce": run_mcce}
 
 
 def judge(problem: Problem, run: Run) -> dict[str, Any]:
-    """Return what the rows are worth: mean L0 and summed Gower distance, changed fixed values, valid rows."""
+    """Return the quality of the rows: mean L0 and summed Gower distance, changed fixed values, valid rows."""
     rows, factuals = run.rows, problem.encode(problem.factuals)
     training = problem.encode(problem.X)
     steps = (rows - factuals.loc[rows.index]).abs()
@@ -213,7 +213,7 @@ def measure_first_call() -> dict[str, Any]:
 
 
 def work(name: str, method: str, *, quick: bool, folder: Path | None, cache: Path) -> dict[str, Any]:
-    """Do what the worker NAME METHOD is for."""
+    """Run the task of the worker NAME METHOD."""
     if name == "scaling":
         return measure_scaling(quick)
     if name == "compile":

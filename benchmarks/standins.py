@@ -1,4 +1,4 @@
-"""Simulated tables of the shape of the paper's four data sets, for where the data cannot be had.
+"""Simulated tables of the shape of the paper's four data sets, used if the data are not available.
 
 Rows, order of columns, kinds, numbers of distinct values and shares of the most frequent value are those of
 the real data (`SHAPES`); the values are not. A table is drawn so:

@@ -1,4 +1,4 @@
-"""Does `suspicious()` list the answers that must not be sent, and few others?
+"""Recall and false alarms of `suspicious()`, the list of answers that must not be sent.
 
     python -m benchmarks.suspicious [--only PART,...] [--factuals N] [--half 1|2] [--out FILE]
 
@@ -118,7 +118,7 @@ def level_beside(name: str, level: Any, number: str) -> tuple[str, Values]:
 
 
 def another(name: str) -> tuple[str, Values]:
-    """Return an error that takes the value of a random training row."""
+    """Return an error that uses the value of a random training row."""
 
     def values(rows: pd.DataFrame, X: pd.DataFrame, rng: np.random.Generator) -> pd.Series:
         new = X[name].iloc[rng.integers(0, len(X), len(rows))].set_axis(rows.index)
@@ -178,7 +178,7 @@ ERRORS: Mapping[str, Mapping[str, tuple[str, Values]]] = {
 
 
 def make_question(name: str, half: int, n: int, folder: Path | None) -> Question:
-    """Return the question about refused rows of one half of a part."""
+    """Return the problem of refused rows of one half of a part."""
     if name == "loans":
         question = loans_question(n)
         X = question.X if half == 1 else load_loans(3000, random_state=1).X
@@ -200,7 +200,7 @@ def are_accepted(question: Question, rows: pd.DataFrame) -> np.ndarray:
 
 
 def judge(found: Counterfactuals, before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
-    """Return all findings about rows that are presented as answers, by their places."""
+    """Return all findings about rows presented as answers, by position."""
     usual = found._known_usual()
     assert usual is not None
     before, after = before.reset_index(drop=True), after.reset_index(drop=True)
@@ -230,7 +230,7 @@ def real_pairs(question: Question) -> dict[str, tuple[pd.DataFrame, pd.DataFrame
 
 
 def _points(question: Question, rows: pd.DataFrame) -> np.ndarray:
-    """Return rows as points: places of numbers among the training values, halves for levels."""
+    """Return rows as points: ranks of numbers among the training values, halves for levels."""
     parts = []
     for name, known in question.X.items():
         if pd.api.types.is_numeric_dtype(known) and not pd.api.types.is_bool_dtype(known):
@@ -296,13 +296,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="write FILE.md")
     chosen = parser.parse_args(arguments)
     folder = find_data(chosen.data)
-    page = Page("Does suspicious() list the answers that must not be sent, and few others?")
+    page = Page("Recall and false alarms of suspicious()")
     page.say(report.about(describe_machine()))
     page.say(f"{NOTES}\n\nHalf {chosen.half}; thresholds were chosen on half 1.")
     for name in read_names(parser, "--only", chosen.only, PARTS):
         page.title(name)
         if name in PAPER and folder is None:
-            page.say("Skipped: the data set is not there.")
+            page.say("Skipped: the data file is absent.")
         else:
             run_part(page, name, chosen.half, chosen.factuals, folder)
     if chosen.out:

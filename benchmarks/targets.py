@@ -1,4 +1,4 @@
-"""Conditionals on the targets that they can model: held-out log score, skill and seconds, beside cart and parametric.
+"""Conditionals on the targets that they can model: held-out log score, skill and seconds, relative to two baselines.
 
     python -m benchmarks.targets [--data DIR] [--only adult,...] [--samplers gamma,...] [--rows N] [--folds K]
                                  [--out FILE]
@@ -11,10 +11,10 @@ the loans:
 2. For each sampler, over the features that it models and that it has a comparable log score of: the mean difference of
    the log scores to those of cart and of parametric on the same features.
 3. Skill is 1 - loss / loss of the marginal, by CRPS or Brier score from draws: the median over the features that it
-   models, because one wild tail of an exponentiated draw decides a mean.
+   models, because a single heavy tail of an exponentiated draw would dominate a mean.
 4. "best" counts the features on which it has the best log score of all samplers.
 
-Nothing is mixed: a sampler is not judged on features that another one would model for it.
+A sampler is not judged on features that it cannot model.
 """
 
 from __future__ import annotations

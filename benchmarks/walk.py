@@ -5,12 +5,12 @@ and Knowledge Discovery 38, 2665-2703; its reward for sparsity:
 
 1. The neighbour of a factual is its nearest training row with the wanted decision, by the sum of range-scaled
    differences of numbers and 1 for another level (HEOM, here `gower`).
-2. From the factual, try each feature in which the neighbour differs, and take over the one whose score is best.
-3. Go on until the row has the wanted decision; at the latest the neighbour itself has it.
+2. From the factual, try each feature in which the neighbour differs, and set the one with the best score.
+3. Repeat until the row has the wanted decision, which the neighbour has at the latest.
 
-NICE knows no fixed features. `held` keeps them: the neighbour is searched for among training rows with the factual's
-own fixed values, and a factual without such a row is not explained. NICE by default asks as well that the neighbour's
-response be the wanted one; here the model's decision is enough, which leaves more rows to be near to.
+NICE has no fixed features. `held` keeps them: the neighbour is searched for among training rows with the factual's
+fixed values, and a factual without such a row is not explained. By default NICE also requires that the neighbour's
+response be the wanted one; here the model's decision is sufficient, which leaves more candidates.
 
 Given decisions as responses, NICEx 0.2.3 returns the same rows as the free walk (German Credit and FICO: 100 of 100).
 """
@@ -29,7 +29,7 @@ from mcce.diagnostics.neighbours import find_nearest
 
 
 def run_walk(problem: Problem, *, held: bool) -> Run:
-    """Walk from every factual, all of them a step at a time; scores are taken to be better the higher they are."""
+    """Walk from every factual, all of them one step at a time; higher scores are better."""
     model = Counted(problem.score)
     begun = time.perf_counter()
     wanted = problem.decision.contains(model(problem.X))

@@ -1,14 +1,15 @@
-"""The bridge to R: what needs rpy2 lives here and nowhere else.
+"""The bridge to R: all code that needs rpy2.
 
 1. Conditionals fitted by R, for `mcce.ChainModel` and `mcce.MCCE`: `RpartSampler`, `PartyCtreeSampler`, any function
    of R by `RSampler`, the imputation methods of mice by `MiceSampler`, synthpop's by `SynthpopSampler`.
 2. `RModel`: explain a model that was fitted in R.
-3. `explain_mcce`: mcceR's own call, in R. `check_parity`: the same call in R and here, compared stage by stage, also as
-   the command ``mcce parity``. `compare_samplers`: whether two samplers draw alike, where there is no common seed.
-4. `to_r`, `from_r`: tables across the bridge, value for value.
+3. `explain_mcce`: mcceR's own call, in R. `check_parity`: the same call in R and in mcce, compared stage by stage, also
+   as the command ``mcce parity``. `compare_samplers`: a test of equal distributions of two samplers without a common
+   seed.
+4. `to_r`, `from_r`: conversion of tables without loss.
 
 This package imports `mcce`; `mcce` never imports it. Importing it needs neither R nor rpy2 (``pip install 'mcce[r]'``
-brings the latter); the first call that does says what is missing.
+installs rpy2); the first call that needs them raises an error if one is missing.
 """
 
 from r_bridge.columns import RColumn

@@ -1,6 +1,6 @@
-# The R side of the bridge, in an environment of its own.
+# The R side of the bridge, in a separate environment.
 #
-# Functions are asked through `run`, which turns errors, warnings and output into values.
+# Functions are called through `run`, which returns errors, warnings and output as values.
 
 run <- function(fun, arguments) {
   warned <- character()
@@ -20,7 +20,7 @@ run <- function(fun, arguments) {
         }
       ),
       error = function(e) {
-        # the call may hold whole tables: its function alone is told
+        # the call may hold whole tables: report only its function
         where <- conditionCall(e)
         where <- if (is.call(where) && is.name(where[[1]])) as.character(where[[1]]) else ""
         error <<- c(conditionMessage(e), where)
@@ -31,14 +31,14 @@ run <- function(fun, arguments) {
   list(value, error, unique(warned), printed)
 }
 
-# A Python function answers NULL when it has raised; its exception waits on the Python side.
-# Once Python has let go of it, calling it would end the process.
+# A Python function that raises returns NULL; its exception is stored on the Python side.
+# Calling the function after Python has freed it would crash the process.
 forward <- function(callback) {
   force(callback)
   alive <- TRUE
   list(
     function(...) {
-      if (!alive) stop("the Python function was for the call that it was handed to, which is over")
+      if (!alive) stop("the Python function is valid only during the call it was passed to")
       answer <- callback(...)
       if (is.null(answer)) stop("the Python function raised an exception")
       answer
@@ -72,10 +72,10 @@ time_zone <- function(x) {
   zone <- attr(x, "tzone")[1]
   if (!is.null(zone) && nzchar(zone)) return(zone)
   here <- suppressWarnings(Sys.timezone())
-  if (is.na(here)) "UTC" else here # a machine that names no zone keeps universal time
+  if (is.na(here)) "UTC" else here # UTC if the machine names no zone
 }
 
-# the type of a column in our terms, then its levels
+# the type of a column as in `RColumn`, then its levels
 describe_column <- function(column) {
   known <- c("ordered", "factor", "Date", "POSIXct", "difftime", "logical", "character")
   type <- known[match(TRUE, inherits(column, known, which = TRUE) > 0)]
@@ -109,7 +109,7 @@ describe_model <- function(object) {
   )
 }
 
-# what the columns were when the model was fitted, as far as it says
+# the types of the training columns, as far as the model stores them
 fitted_columns <- function(object) {
   if (inherits(object, "BinaryTree")) {
     return(describe_columns(object@data@get("input")))
@@ -127,7 +127,7 @@ fitted_columns <- function(object) {
   classes <- attr(terms, "dataClasses")
   response <- attr(terms, "response")
   if (length(classes) && response > 0) classes <- classes[-response]
-  # a model frame also has the transformed columns, and weights; those are no columns of the data
+  # a model frame also has transformed columns and weights, which are not columns of the data
   classes <- classes[names(classes) %in% all.vars(terms)]
   levels <- attr(object, "xlevels")
   if (is.null(levels) && is.list(object)) levels <- object$xlevels
@@ -155,7 +155,7 @@ classes_of <- function(object) {
   NULL
 }
 
-# the arguments of predict() that give scores, where these are not the defaults
+# the arguments of predict() that return scores, if not the defaults
 score_options <- function(object) {
   type <- score_type(object)
   if (!inherits(object, "coxph")) return(if (is.null(type)) list() else list(type = type))
@@ -191,7 +191,7 @@ ask_model <- function(object, newdata, custom, options) {
   plain_answer(answer, nrow(newdata))
 }
 
-# a vector or matrix with a row for each row asked about, whatever a method wraps it in
+# a vector or matrix with one row for each row of newdata, without a method's wrapper
 plain_answer <- function(answer, n) {
   if (is.list(answer) && !is.data.frame(answer)) {
     wrapped <- intersect(c("predictions", "posterior", "fit"), names(answer))
@@ -208,7 +208,7 @@ plain_answer <- function(answer, n) {
 
 # ---- trees
 
-# Fitting may draw random numbers; what the user draws afterwards must not depend on that.
+# Fitting may draw random numbers; the user's later draws must not depend on that.
 with_own_seed <- function(expression, seed = 1) {
   before <- get0(".Random.seed", globalenv(), inherits = FALSE)
   on.exit(if (is.null(before)) rm(".Random.seed", envir = globalenv()) else assign(".Random.seed", before, globalenv()))
@@ -223,13 +223,13 @@ fit_rpart <- function(data, method, cp, minsplit, minbucket, maxdepth) {
   rpart::rpart(target ~ ., data = data, method = method, control = control)
 }
 
-# predict() returns the value of the node that a row falls into; the nodes' numbers take the place of the values
+# predict() returns the value of the node of a row; the values are replaced by the nodes' numbers
 rpart_where <- function(fit, newdata) {
   fit$frame$yval <- seq_len(nrow(fit$frame))
   as.integer(stats::predict(fit, newdata, type = "vector"))
 }
 
-# rows whose givens are all missing took no part in the fit; they are placed as new rows are
+# rows whose givens are all missing are not used in the fit; they are routed like new rows
 rpart_training <- function(fit, data) {
   where <- rpart_where(fit, data)
   where[setdiff(seq_along(where), fit$na.action)] <- fit$where
@@ -285,7 +285,7 @@ party_nodes <- function(fit, data) {
   inner <- which(child("left") > 0L)
   splits <- lapply(nodes[inner], function(node) node$split)
   nominal <- !vapply(splits, function(split) split$ordered, TRUE)
-  # 1 left, 3 right, as rpart writes it; party gives a side to the levels that a node did not see, too
+  # 1 left, 3 right, as in rpart; party also assigns a side to levels that are absent in a node
   sides <- lapply(splits[nominal], function(split) ifelse(split$splitpoint == 1, 1L, 3L))
   widest <- max(0L, lengths(sides))
   column <- vapply(splits, function(split) split$variableID, 0L)

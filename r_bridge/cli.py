@@ -1,10 +1,10 @@
 """`mcce parity`: R and mcce side by side, on the embedded airquality data or on a file.
 
-1. The data: R's airquality, or a CSV file with a response; rows with missing values are left out.
+1. The data: R's airquality, or a CSV file with a response; rows with missing values are dropped.
 2. The model: fitted in R, `lm` for a number, logistic `glm` for two classes.
-3. For each engine a `ParityReport`, on standard output; all of them as a page, if so wanted.
+3. A `ParityReport` for each engine, on standard output and, on request, as a page.
 
-Exit codes: 0 all that was compared agrees; 1 R and mcce part; 2 bad arguments or files, or no R.
+Exit codes: 0 all compared values agree; 1 R and mcce differ; 2 bad arguments or files, or no R.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from r_bridge.parity import check_parity
 from r_bridge.parity_report import ParityReport
 
 PARTED = 1
-EXPLAINED = 3  # rows of airquality to explain, as in mcceR's own tests
+EXPLAINED = 3  # rows of airquality to explain, as in mcceR's tests
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Parity with R</title>
 <meta name="viewport" content="width=device-width"></head><body style="font-family:sans-serif;margin:1em">
 <h1>Parity with R</h1>{}</body></html>"""
@@ -39,7 +39,7 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Pari
 
 @dataclass(frozen=True)
 class Example:
-    """A case to compare on: a model of R's, its rows, and the wanted scores."""
+    """A case to compare: a model in R, its rows, and the wanted scores."""
 
     model: RModel
     x_explain: pd.DataFrame
@@ -53,15 +53,15 @@ def add_parity(commands: Any) -> None:
     parity = commands.add_parser(
         "parity",
         help="compare with R, number by number",
-        description="Run mcceR's method in R and here, from the same seeds, and compare every stage: leaves of the "
-        "training rows, random stream, generated rows, measures, ranks, counterfactuals. Without --train on R's "
-        "airquality data. Where mcceR is not installed, R's own rpart, party and sample() do what it documents.",
-        epilog="Exit codes: 0 all that was compared agrees; 1 R and mcce part; 2 bad arguments or files, or no R "
+        description="Run mcceR's method in R and in mcce, from the same seeds, and compare every stage: leaves of the "
+        "training rows, random stream, generated rows, measures, ranks, counterfactuals. Without --train, use R's "
+        "airquality data. If mcceR is not installed, run its documented method with R's rpart, party and sample().",
+        epilog="Exit codes: 0 all compared values agree; 1 R and mcce differ; 2 bad arguments or files, or no R "
         "(pip install 'mcce[r]').",
     )
     add = parity.add_argument
     add("--train", metavar="FILE", help="your own rows: .csv, .csv.gz or .parquet")
-    add("--response", metavar="COLUMN", help="with --train: what the model predicts; a number or two classes")
+    add("--response", metavar="COLUMN", help="with --train: the response of the model; a number or two classes")
     add("--decision", metavar="A,B", help="the wanted predictions, both ends included, as in 0.5,1 or -inf,15")
     add("--fixed", type=read.names, metavar="A,B", help="features that must not change")
     add(
@@ -71,16 +71,28 @@ def add_parity(commands: Any) -> None:
         metavar="A=KIND,..",
         help="numeric or categorical, by column",
     )
-    add("--missing", type=read.names, default=[], metavar="NA,?", help="cells of a CSV that mean a missing value")
+    add("--missing", type=read.names, default=[], metavar="NA,?", help="cells of a CSV file that mean missing")
     add("--explain", type=read.count, default=EXPLAINED, metavar="N", help="explain the last N rows (%(default)s)")
     add("--engine", choices=["rpart", "ctree", "both"], default="both", help="which trees (%(default)s)")
-    add("--n-samples", type=read.count, default=1000, metavar="K", help="rows for each (%(default)s)")
-    add("--n-counterfactuals", type=read.count, default=1, metavar="N", help="how many for each (%(default)s)")
-    add("--random-state", type=int, default=1, metavar="N", help="R's seed; generating uses the next (%(default)s)")
+    add("--n-samples", type=read.count, default=1000, metavar="K", help="generated rows for each factual (%(default)s)")
+    add(
+        "--n-counterfactuals",
+        type=read.count,
+        default=1,
+        metavar="N",
+        help="per factual (%(default)s)",
+    )
+    add(
+        "--random-state",
+        type=int,
+        default=1,
+        metavar="N",
+        help="R's seed; generating uses N + 1 (%(default)s)",
+    )
     add("--without-mccer", action="store_true", help="do not use mcceR even if it is installed")
-    add("--sep", type=read.sep, metavar="CHAR", help=r"separator of CSV files; \t is a tab; found if it is clear")
+    add("--sep", type=read.sep, metavar="CHAR", help=r"separator of CSV files; \t is a tab; by default detected")
     add("--html", type=Path, metavar="FILE", help="write the reports as a page")
-    add("--force", action="store_true", help="overwrite a page that exists")
+    add("--force", action="store_true", help="overwrite an existing page")
     parity.set_defaults(run=run_parity)
 
 
@@ -99,7 +111,7 @@ def run_parity(arguments: argparse.Namespace) -> int:
         say(f"wrote {arguments.html}")
     for report in reports:
         if report.first_divergence is not None:
-            say(f"{report.engine}: R and mcce part at {report.first_divergence}")
+            say(f"{report.engine}: R and mcce differ at {report.first_divergence}")
     return DONE if all(report.agrees for report in reports) else PARTED
 
 
@@ -118,7 +130,7 @@ def _compare(example: Example, engine: str, arguments: argparse.Namespace) -> Pa
         generate_seed=arguments.random_state + 1,
         generate_K=arguments.n_samples,
         process_return_best_k=arguments.n_counterfactuals,
-        # mcceR's L1 cannot be had with levels
+        # mcceR's L1 does not support levels
         process_measures=("validation", "L0", "gower") if levels else ("validation", "L0", "L1", "L2", "gower"),
         use_mccer=False if arguments.without_mccer else None,
     )
@@ -127,7 +139,7 @@ def _compare(example: Example, engine: str, arguments: argparse.Namespace) -> Pa
 def _airquality(arguments: argparse.Namespace) -> Example:
     for option in ("response", "kinds"):
         if getattr(arguments, option):
-            raise InputError(f"--{option} goes with --train; without it R's airquality is compared.")
+            raise InputError(f"--{option} needs --train; without it R's airquality data are used.")
     air = load_airquality(dropna=True)
     model = RModel.from_code("lm(Ozone ~ ., data = data)", air.X.assign(Ozone=air.y))
     fixed = air.fixed if arguments.fixed is None else arguments.fixed
@@ -144,7 +156,7 @@ def _from_file(arguments: argparse.Namespace) -> Example:
     table = source.read(source.find_readings(names) | dict.fromkeys(options.levels, Reading("categorical")))
     complete = table.dropna()
     if len(complete) < len(table):
-        say(f"{len(table) - len(complete)} of {len(table)} rows have missing values and are left out")
+        say(f"{len(table) - len(complete)} of {len(table)} rows have missing values and are dropped")
     text = [name for name, dtype in complete.dtypes.items() if pd.api.types.is_string_dtype(dtype)]
     complete = complete.astype(dict.fromkeys(text, "category")).reset_index(drop=True)
     y, X = complete[arguments.response], complete.drop(columns=arguments.response)

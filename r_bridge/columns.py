@@ -1,4 +1,4 @@
-"""Columns as both directions of `r_bridge.frames` need them: R's types of columns, and units of time."""
+"""Column types of R and units of time, for both directions of `r_bridge.frames`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RColumn:
     """The type that R expects a column to have, with its levels if it is a factor.
 
     `type` is one of "numeric", "logical", "character", "factor", "ordered", "Date", "POSIXct", "difftime". A level of
-    None is R's NA as a level, as `addNA` makes it: missing values are written as this level then.
+    None is NA as a level, as created by R's `addNA`: missing values are then written as this level.
     """
 
     type: str
@@ -27,7 +27,7 @@ class RColumn:
 
 
 def unit_of(dtype: Any) -> str:
-    """Return the unit that a dtype counts time in: s, ms, us, ns or D."""
+    """Return the unit of time of a dtype: s, ms, us, ns or D."""
     if isinstance(dtype, pd.PeriodDtype):
         return "D"
     if isinstance(dtype, pd.ArrowDtype):

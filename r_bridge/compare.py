@@ -1,15 +1,15 @@
-"""Whether two samplers draw from the same distribution, where they have no common seed.
+"""Tests of whether two samplers without a common seed draw from the same distribution.
 
-1. Fit a chain with each sampler on the same rows, and draw as many rows from each, by independent streams.
+1. Fit a chain with each sampler on the same rows, and draw the same number of rows from each, by independent streams.
 2. Every drawn feature: Kolmogorov-Smirnov's distance for numbers and ordered levels, with the p-value of a permutation
    of the rows (which allows for ties and missing values; Phipson and Smyth 2010), chi-square for levels (those expected
    fewer than five times are pooled).
 3. All features together: the largest difference between the two correlation matrices (ranks of numbers, indicators of
-   levels), with the p-value of a permutation of the rows; and a classifier that learns on one half of the rows to tell
-   whose they are (`mcce.diagnostics.discriminator`), with a binomial p-value for its hits on the other half (Lopez-Paz
-   and Oquab 2017).
-4. Correct all p-values for their number by Holm's method: samplers that are the same are called different in a share
-   `level` of comparisons, at most.
+   levels), with the p-value of a permutation of the rows; and a classifier trained on one half of the rows to
+   distinguish the samplers (`mcce.diagnostics.discriminator`), with a binomial p-value of its accuracy on the other
+   half (Lopez-Paz and Oquab 2017).
+4. Correct all p-values for multiple testing by Holm's method: equal samplers are called different in at most a share
+   `level` of comparisons.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from r_bridge.report import as_html, as_text
 from r_bridge.two_samples import chi_square, holm, permuted_ks
 
 JOINT = "all features"
-COMMON_LEVEL = 0.05  # share of rows from which on a level takes part in the correlations
+COMMON_LEVEL = 0.05  # least share of rows of a level in the correlations
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SamplerComparison:
-    """Whether two samplers draw from the same distribution, as far as their rows tell.
+    """The outcome of tests of whether two samplers draw from the same distribution.
 
     Attributes
     ----------
@@ -53,11 +53,11 @@ class SamplerComparison:
     correlations : Correlations
         Their correlation matrices: "real" is the first sampler, "generated" the second.
     discriminator : Discriminator
-        How well a forest tells the rows apart: 0.5 is not at all.
+        How well a forest distinguishes the samplers: an accuracy of 0.5 is chance.
     names : pair of str
         The samplers.
     rows : pair of DataFrame
-        What was drawn.
+        The drawn rows.
     level : float
         The share of comparisons in which samplers that are the same may be called different.
     random_state : int
@@ -75,12 +75,12 @@ class SamplerComparison:
 
     @property
     def same(self) -> bool:
-        """Whether nothing tells the samplers apart."""
+        """Whether no test distinguishes the samplers."""
         return bool((self.table["verdict"] == "same").all())
 
     @property
     def different(self) -> list[Any]:
-        """The features that tell them apart; "all features" where it takes several together."""
+        """The features with different distributions; "all features" for a difference between several together."""
         return list(dict.fromkeys(self.table.loc[self.table["verdict"] == "different", "feature"]))
 
     def _headline(self) -> list[str]:
@@ -92,7 +92,7 @@ class SamplerComparison:
 
     def _notes(self) -> list[str]:
         pairs = self.correlations.pairs
-        lines = [f"A forest tells the rows apart with accuracy {self.discriminator.accuracy:.3f} (0.5: not at all)."]
+        lines = [f"A forest tells the samplers apart with accuracy {self.discriminator.accuracy:.3f} (0.5: chance)."]
         if len(pairs):
             first = pairs.iloc[0]
             lines.append(
@@ -124,27 +124,27 @@ def compare_samplers(
     random_state: int | None = None,
     n_jobs: int | None = None,
 ) -> SamplerComparison:
-    """Compare what two samplers draw after being fitted to the same rows.
+    """Compare the draws of two samplers fitted to the same rows.
 
     Parameters
     ----------
     sampler_a, sampler_b : name, ConditionalSampler, dict of them by feature, or DataFrame
-        As for `ChainModel`. A DataFrame holds rows that another program has drawn, after being fitted to `X`; it must
-        have been drawn independently, and its rows of each other.
+        As for `ChainModel`. A DataFrame holds rows drawn by another program that was fitted to `X`; the rows must be
+        independent of each other and of the other sample.
     X : DataFrame or array
         Rows to fit both on.
     fixed, visit_sequence, predictors, kinds, n_jobs
-        Of both chains, see `ChainModel`. Fixed features are drawn by a bootstrap of `X` and not tested by themselves.
+        Of both chains, see `ChainModel`. Fixed features are drawn by a bootstrap of `X` and not tested separately.
     n_samples : int
         Rows to draw from each.
     level : float
         The share of comparisons in which samplers that are the same may be called different.
     n_permutations : int
-        For the permutation tests; raised where their number of tests needs more.
+        Number of permutations; increased if the number of tests requires it.
     n_trees : int
         Trees of the classifier.
     random_state : int or None
-        Seed; None takes a fresh one.
+        Seed; None draws a fresh one.
 
     Returns
     -------
@@ -201,7 +201,7 @@ def compare_samplers(
 
 
 def _rows(sampler: Any, which: str, X: pd.DataFrame, n: int, seed: int, settings: dict[str, Any]) -> pd.DataFrame:
-    """Return the rows of one side (step 1)."""
+    """Return the rows of one sampler (step 1)."""
     if isinstance(sampler, pd.DataFrame):
         if len(sampler) < n:
             raise InputError(
@@ -250,7 +250,7 @@ def _test_correlations(pair: TablePair, n_permutations: int, rng: np.random.Gene
 
 
 def _columns(pair: TablePair) -> tuple[Floats, npt.NDArray[np.intp]]:
-    """Write both samples as ranks of numbers and indicators of common levels; return whose column each is, too."""
+    """Return both samples as ranks of numbers and indicators of common levels, and the feature of each column."""
     columns: list[Floats] = []
     owner: list[int] = []
     for j, feature in enumerate(pair.features):
@@ -278,7 +278,7 @@ def _correlate(sums: Floats, products: Floats, n: int) -> Floats:
 
 
 def _test_classifier(forest: Discriminator) -> list[Any]:
-    """Test whether the classifier hits more often than by chance (step 3)."""
+    """Test whether the classifier is more accurate than chance (step 3)."""
     from scipy.stats import binom
 
     trials = 2 * int(forest.settings["n_test"])

@@ -1,4 +1,4 @@
-"""The errors and warnings of the bridge: what is missing, and what R said."""
+"""The errors and warnings of the bridge."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from mcce.exceptions import MCCEError, MCCEWarning
 
 
 class RBridgeError(MCCEError):
-    """R, rpy2 or a package of R is missing, or R refused what it was asked."""
+    """R, rpy2 or a package of R is missing, or a call of R failed."""
 
 
 class RWarning(MCCEWarning):
-    """R did what it was asked, and warned."""
+    """A call of R succeeded with a warning."""

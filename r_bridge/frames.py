@@ -1,4 +1,4 @@
-"""Tables across the bridge: a pandas DataFrame as an R data.frame, and back, value for value.
+"""Lossless conversion of a pandas DataFrame to an R data.frame, and back.
 
 1. `to_r` writes each column as the R vector of the same meaning:
 
@@ -16,11 +16,11 @@
    dates (Arrow's date32, Period[D])         Date
    ========================================  ==========================================================
 
-   A missing value is NA. `columns` overrides a column's type and levels: what a model was fitted on.
-2. `from_r` reads a data.frame back by the same table; `like`, a frame, gives the dtypes to restore. Columns that it
-   does not have keep R's type.
+   A missing value is NA. `columns` overrides the type and levels of columns, for example by those of a model.
+2. `from_r` reads a data.frame by the same table; `like`, a frame, gives the dtypes to restore. Columns not in `like`
+   keep R's type.
 
-What a column's new type cannot hold exactly is an error that names it.
+A value that the new type cannot represent exactly is an error that names the column.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def to_r(frame: pd.DataFrame, columns: Mapping[str, RColumn] | None = None) -> A
     Returns
     -------
     rpy2.rinterface.ListSexpVector
-        A data.frame, ready to be handed to R functions.
+        A data.frame that can be passed to R functions.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def from_r(data: Any, like: pd.DataFrame | None = None) -> pd.DataFrame:
     ----------
     data : R data.frame
     like : DataFrame, optional
-        Columns of the same name come back with exactly its dtypes.
+        Columns of the same name get its dtypes.
 
     Returns
     -------
@@ -112,13 +112,13 @@ def from_r(data: Any, like: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def columns_of(data: Any, *, text_is_factor: bool = False) -> dict[str, RColumn]:
-    """Return type and levels of each column of an R data.frame; text, if asked, as the factor that R makes of it."""
+    """Return the type and levels of each column of an R data.frame; text, if requested, as R's factor of it."""
     r = session()
     return read_columns(r.call("describe_columns", data, text_is_factor))
 
 
 def read_columns(described: Any) -> dict[str, RColumn]:
-    """Read what ``describe_columns`` of ``bridge.R`` returns: for each column its type, then its levels."""
+    """Read the value of ``describe_columns`` of ``bridge.R``: for each column its type, then its levels."""
     r = session()
     texts = {name: r.texts(part) for name, part in r.parts(described).items()}
     return {name: RColumn(str(kind), tuple(levels)) for name, (kind, *levels) in texts.items()}

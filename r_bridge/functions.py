@@ -1,7 +1,7 @@
-"""R's functions as conditionals: any model of R that gives probabilities, quantiles or draws; mice's and synthpop's.
+"""R functions as conditionals: models in R that return probabilities, quantiles or draws; mice and synthpop.
 
-What is drawn from the answers, and what is refused, stands in `mcce.rcompat.conditional`; here R is called, in the one
-session that `r_bridge.session` runs.
+`mcce.rcompat.conditional` draws from the values that R returns, and checks them; this module calls R, in the session of
+`r_bridge.session`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Self = TypeVar("Self", bound="NamedMethod")
 
 @dataclass(frozen=True)
 class LearntInR(HoldsR):
-    """What R has learnt, the functions to ask it by, and the levels that training rows have."""
+    """A model fitted in R, the functions to query it, and the levels of the training rows."""
 
     functions: Mapping[str, Any]
     model: Any
@@ -37,7 +37,7 @@ class LearntInR(HoldsR):
 
 
 class RSampler(HoldsR, RConditional):
-    """Draws from a model that functions of R learn and ask.
+    """A conditional whose model is fitted and queried by functions of R.
 
     Parameters
     ----------
@@ -45,29 +45,29 @@ class RSampler(HoldsR, RConditional):
         ``function(x, y)``: fits a model of the vector y on the data.frame x and returns it. All functions are given as
         R code, or as functions that rpy2 holds.
     probs : R function or str, optional
-        ``function(object, newdata)``: the probabilities of the levels, one column a level; columns with names are
-        matched by them. As many `predict` methods do, it may return a vector: of two levels the probabilities of the
-        second, of one row those of all levels.
+        ``function(object, newdata)``: the probabilities of the levels, one column for each level; named columns are
+        matched by name. Like many `predict` methods, it may return a vector: for two levels the probabilities of the
+        second, for one row those of all levels.
     quantiles : R function or str, optional
         ``function(object, newdata, p)``: the quantiles of a number, one column for each level in p.
     draw : R function or str, optional
         ``function(object, newdata, u)``: one value for each row, computed from the uniform number u of the row; with
         `own_rng`, ``function(object, newdata)`` of one row. Exactly one of `probs`, `quantiles` and `draw` is given.
     own_rng : bool
-        Whether `draw` takes R's generator (`rnorm`, `sample`). It is then called for each row alone, after `set.seed`
-        by the row's own stream: slow, 0.1 to 50 ms a row.
+        Whether `draw` uses R's generator (`rnorm`, `sample`). It is then called for each row alone, after `set.seed`
+        from the stream of the row: slow, 0.1 to 50 ms per row.
     kinds : collection of str, optional
-        Kinds of target ("numeric", "categorical", "ordered") that the functions can draw; all that `probs` (levels),
-        `quantiles` (numbers) or `draw` (both) can give unless it is said. A target of another kind is refused.
+        Kinds of target ("numeric", "categorical", "ordered") that the functions can draw; by default levels for
+        `probs`, numbers for `quantiles`, both for `draw`. A target of another kind raises an error.
     n_quantiles : int
-        Levels that `quantiles` is asked for.
+        Number of levels that `quantiles` is called with.
     random_state : int or None
         Seed of R's generator in `learn`, together with the chain's; None for a fresh one.
 
     Notes
     -----
-    R has one thread: a chain with such a sampler has one, and other threads are refused. With `quantiles`, `learn` is
-    called six times. What R has learnt cannot be stored with an explainer: fit again where it is needed.
+    R has one thread, so a chain with such a sampler uses one; calls from other threads raise an error. With
+    `quantiles`, `learn` is called six times. A model in R cannot be stored with an explainer; refit where it is needed.
 
     Examples
     --------
@@ -112,7 +112,7 @@ class RSampler(HoldsR, RConditional):
 
     @property
     def handles(self) -> frozenset[str]:  # type: ignore[override]
-        """Kinds of target that the functions can draw."""
+        """Return the kinds of target that the functions can draw."""
         can = super().handles
         return can if not isinstance(self.kinds, Collection) else can & frozenset(self.kinds)
 
@@ -129,13 +129,13 @@ class RSampler(HoldsR, RConditional):
         return LearntInR(functions, model, levels)
 
     def ask_r(self, question: str, learned: LearntInR, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
-        """Return R's answer for some rows."""
+        """Return R's values for the rows."""
         asked = (question, learned.functions, learned.model, to_r(newdata), learned.levels, numbers, seed)
         answer = self._call("draw" if question == "own_draw" else question, "ask_conditional", *asked)
         return session().numbers(answer)
 
     def check_parameters(self) -> None:
-        """Refuse all but one question, and kinds that it cannot answer."""
+        """Raise unless exactly one of `QUESTIONS` is given, and if it cannot draw one of `kinds`."""
         asked = self._asked()
         if len(asked) != 1:
             raise InputError(
@@ -152,7 +152,7 @@ class RSampler(HoldsR, RConditional):
             )
 
     def _call(self, function: str, *call: Any) -> Any:
-        """Return what R answers; its error names the feature and the function that R was running."""
+        """Return the value of an R function; an error names the feature and the function."""
         try:
             return session().call(*call)
         except RBridgeError as error:
@@ -169,35 +169,35 @@ class RSampler(HoldsR, RConditional):
 
 @dataclass(frozen=True)
 class RMethod:
-    """What a method of an R package draws, what it needs, and how it takes its rows."""
+    """A method of an R package: the kinds it draws, the packages it needs, and the form of its rows."""
 
     handles: frozenset[str]
     package: str | None = None
     two_levels: bool = False
-    takes_contrasts: bool = True  # numbers for levels; else levels as they are
+    takes_contrasts: bool = True  # whether levels are passed as contrasts, else as factors
 
 
 @dataclass(frozen=True)
 class MissingTarget:
-    """A logistic regression of whether the target is missing, as `mcce.samplers.parametric.regression` has it."""
+    """A logistic regression of whether the target is missing (`mcce.samplers.parametric.regression`)."""
 
     design: Design
     model: Multinomial
 
     @classmethod
     def learn(cls, given: Table, is_missing: Bools) -> MissingTarget:
-        """Fit the regression to training rows, of which some have the target and some do not."""
+        """Fit the regression to training rows with and without missing targets."""
         design = Design.read(given, keep_constants=False)
         return cls(design, fit_multinomial(augmented(design.matrix(given), is_missing.astype(np.int64), 2), 2))
 
     def probability(self, given: Table) -> Floats:
-        """Return the probability of each row that its target is missing."""
+        """Return the probability that the target is missing, for each row."""
         log_odds = self.design.predict(given, self.model.intercept, self.model.coef)
         return np.exp(log_softmax(log_odds))[:, 1]
 
 
 class NamedMethod(RSampler):
-    """Draws by a method that a package of R has under a name, one row at a time by the row's own stream."""
+    """A conditional that draws by a named method of an R package, row by row from the stream of the row."""
 
     package: str
     methods: Mapping[str, RMethod]
@@ -214,7 +214,7 @@ class NamedMethod(RSampler):
 
     @property
     def handles(self) -> frozenset[str]:  # type: ignore[override]
-        """Kinds of target that the method draws."""
+        """Return the kinds of target that the method draws."""
         known = isinstance(self.method, str) and self.method in self.methods
         return self.methods[self.method].handles if known else frozenset(KINDS)
 
@@ -226,18 +226,18 @@ class NamedMethod(RSampler):
         return r.parts(self._named_functions(dict(self.options or {})))
 
     def _named_functions(self, options: dict[str, Any]) -> Any:
-        """Return the functions of R that learn and draw by the method."""
+        """Return the functions of R that fit and draw by the method."""
         raise NotImplementedError
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        """Keep the rows with a known target for R, and learn which targets are missing."""
+        """Fit R's method to the rows with a known target, and a regression of whether it is missing."""
         self.check_parameters()
         is_missing = np.isnan(target.values)
         known = np.flatnonzero(~is_missing)
         n_levels = 0 if target.feature.is_numeric else np.unique(target.values[known]).size
         if self.methods[self.method].two_levels and n_levels > 2:
             raise SamplerError(
-                f"{self!r} cannot model {target.feature.name!r}: it has {n_levels} levels, and the method takes two. "
+                f"{self!r} cannot model {target.feature.name!r}: it has {n_levels} levels, and the method needs two. "
                 "Use polyreg or polr."
             )
         if not is_missing.any() or not given.features or np.unique(target.values[known]).size < 2:
@@ -247,7 +247,7 @@ class NamedMethod(RSampler):
         return self
 
     def _draw_by(self, given: Table, uniform: Floats) -> Floats:
-        """Return a missing value where the uniform number is below its probability; the rest of it draws the value."""
+        """Return NaN where the uniform number is below the probability of it; else draw by the rescaled number."""
         if not hasattr(self, "missing_"):
             return super()._draw_by(given, uniform)
         chance = self.missing_.probability(given)
@@ -257,7 +257,7 @@ class NamedMethod(RSampler):
         return drawn
 
     def check_parameters(self) -> None:
-        """Refuse methods that the tests do not try, and options that are not by name."""
+        """Raise if the method is not a tested one, or if the options are not named."""
         if not isinstance(self.method, str) or self.method not in self.methods:
             raise InputError(f"method of {self.maker} is {self.method!r}; allowed: {listing(self.methods)}.")
         if self.options is not None and not isinstance(self.options, Mapping):
@@ -277,7 +277,7 @@ MICE_METHODS = {
     "lda": RMethod(LEVELS, "MASS"),
     "cart": RMethod(NUMBERS | LEVELS, "rpart"),
     "rf": RMethod(NUMBERS | LEVELS, "ranger"),
-}  # those that the tests try; others of mice are deterministic, for several columns, or for grouped rows
+}  # tested methods; others of mice are deterministic, for several columns, or for grouped rows
 
 SYNTHPOP_METHODS = {
     "norm": RMethod(NUMBERS),
@@ -293,19 +293,19 @@ SYNTHPOP_METHODS = {
     "rf": RMethod(NUMBERS | LEVELS, "randomForest", takes_contrasts=False),
     "bag": RMethod(NUMBERS | LEVELS, "randomForest", takes_contrasts=False),
     "ranger": RMethod(NUMBERS | LEVELS, "ranger", takes_contrasts=False),
-}  # those that the tests try; others of synthpop draw several columns at once, copy a column, or need survival times
+}  # tested methods; others of synthpop draw several columns at once, copy a column, or need survival times
 
 
 class MiceSampler(NamedMethod):
-    """Draws by a univariate imputation method of R's package mice.
+    """A conditional that draws by a univariate imputation method of R's package mice.
 
-    Each draw is one call of ``mice.impute.<method>`` on the training rows and the row to draw, whose target counts as
-    missing; R's generator is seeded by the row's own stream. The givens are written as mice writes them: numbers, and
-    contrasts of factors; a missing number counts 0, a missing level as the first one, and an indicator marks the row. A
-    target with missing values is drawn in two steps: a logistic regression says whether the draw is missing; if not,
-    the method draws it from the rows with a known target. What a method does before it imputes, as to draw the
-    parameters of a regression, it does for each row anew, where mice does it once for all rows of a column: the
-    distribution of a single row is the same.
+    Each draw is one call of ``mice.impute.<method>`` on the training rows and the row to draw, whose target is missing;
+    R's generator is seeded from the stream of the row. The givens are encoded as in mice: numbers, and contrasts of
+    factors; a missing number is 0, a missing level the first one, and an indicator marks the row. A target with missing
+    values is drawn in two steps: a logistic regression decides whether the draw is missing; if not, the method draws
+    from the rows with a known target. Steps before the imputation, such as drawing the parameters of a regression, are
+    repeated for each row, where mice runs them once for all rows of a column: the distribution of a single row is the
+    same.
 
     Parameters
     ----------
@@ -317,9 +317,9 @@ class MiceSampler(NamedMethod):
 
     Notes
     -----
-    Slow: 1 ("norm.nob", "pmm") to 50 ("polyreg", "cart") ms a draw with 600 training rows. Restricted draws are drawn
-    again until allowed. `mcce.NormSampler`, `PmmSampler`, `LogregSampler` and others of synthpop's family draw the same
-    kinds of models at once.
+    Slow: 1 ("norm.nob", "pmm") to 50 ("polyreg", "cart") ms per draw with 600 training rows. Restricted draws are
+    redrawn until allowed. `mcce.NormSampler`, `PmmSampler`, `LogregSampler` and others of this family draw from the
+    same kinds of models for all rows at once.
 
     Examples
     --------
@@ -340,11 +340,11 @@ class MiceSampler(NamedMethod):
 
 
 class SynthpopSampler(NamedMethod):
-    """Draws by a synthesising method of R's package synthpop.
+    """A conditional that draws by a synthesising method of R's package synthpop.
 
-    Each draw is one call of ``syn.<method>`` on the training rows, as they are, for the row to draw; R's generator is
-    seeded by the row's own stream. Regressions get numbers and contrasts of factors, trees and forests the levels, as
-    `syn` gives them. Missing values are handled as by `MiceSampler`. The model is fitted anew for each row.
+    Each draw is one call of ``syn.<method>`` on the training rows for the row to draw; R's generator is seeded from the
+    stream of the row. As in `syn`, regressions get numbers and contrasts of factors, trees and forests the levels.
+    Missing values are handled as by `MiceSampler`. The model is refitted for each row.
 
     Parameters
     ----------
@@ -356,9 +356,9 @@ class SynthpopSampler(NamedMethod):
 
     Notes
     -----
-    For checks, not for work: some 2 ("norm") to 300 ("ranger") ms a draw. `mcce.CartSampler`, `CtreeSampler`,
-    `NormSampler` and others of this family draw from the same models at once, and are checked against synthpop's own.
-    synthpop is not among Debian's packages: ``install.packages("synthpop")``.
+    For checks only: 2 ("norm") to 300 ("ranger") ms per draw. `mcce.CartSampler`, `CtreeSampler`, `NormSampler` and
+    others of this family draw from the same models for all rows at once, and are tested against synthpop. Debian has no
+    package of synthpop: ``install.packages("synthpop")``.
 
     Examples
     --------

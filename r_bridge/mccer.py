@@ -1,9 +1,8 @@
 """mcceR's own `explain_mcce`, run in R, with the call and the result of `mcce.rcompat.explain_mcce`.
 
 1. Write x_explain and x_train as R tables; R's arguments have dots where ours have underscores.
-2. A model of Python's, or an `RModel`, is asked by R through a callback: mcceR calls a function of R, which hands the
-   rows to Python and gets one number for each. A plain R object goes to mcceR as it is, with mcceR's own
-   `predict_model`.
+2. R queries a Python model, or an `RModel`, through a callback: mcceR calls a function of R, which passes the rows to
+   Python and gets one number for each. A plain R object is passed to mcceR unchanged, with mcceR's own `predict_model`.
 3. Read the result as DataFrames: mutable columns with x_train's dtypes, fixed ones with x_explain's.
 """
 
@@ -62,19 +61,19 @@ def explain_mcce(
     Parameters
     ----------
     model : object
-        Any model that `mcce.MCCE` takes, an `RModel`, or an R object that mcceR knows itself.
+        Any model that `mcce.MCCE` accepts, an `RModel`, or an R object that mcceR supports.
     predict_model : callable, R function or str, optional
         A Python function of the model and a frame; an R function of the model and a data.frame, or its code, for a
         model that is an R object.
     featuremodel_object : R object, optional
-        From an earlier call here.
+        From an earlier call of this function.
     fit_seed : int, RGenerator or None
-        None goes on with the stream of the R session; an `RGenerator` is taken over by it.
+        None continues the stream of the R session; an `RGenerator` sets the state of that stream.
     generate_seed : int or None
-        None goes on after the fit.
+        None continues the stream of the fit.
     callback : bool
-        Whether mcceR calls back into Python for predictions; otherwise its stages run one by one and are handed
-        predictions computed between them. The result is the same.
+        Whether mcceR calls Python for predictions; otherwise its stages run one by one, with predictions computed
+        between them. The result is the same.
     **tree_arguments
         R's arguments of the trees. These and all other parameters are those of `mcce.rcompat.explain_mcce`.
 
@@ -148,17 +147,17 @@ def explain_mcce(
 
 
 def score_function(model: Any, predict_model: Any, c_int: Sequence[float] | Interval) -> Scores:
-    """Return a function of the rows that gives the model's scores, read as `mcce.rcompat` reads them."""
+    """Return a function of the rows that returns the model's scores, as `mcce.rcompat` reads them."""
     interval = c_int if isinstance(c_int, Interval) else Interval(c_int[0], c_int[1])
     if interval.margin:
-        raise InputError(f"c_int is {interval}; mcceR knows no margin: give the narrower interval itself.")
+        raise InputError(f"c_int is {interval}; mcceR has no margin: give the narrower interval itself.")
     asked = model if predict_model is None else lambda rows: predict_model(model, rows)
     decision = resolve_decision(interval, asked)
     return lambda rows: np.asarray(decision.ask(rows, "rows from R").scores, dtype=np.float64)
 
 
 def _as_python(r: Session, model: Any, predict_model: Any) -> tuple[Any, Any]:
-    """Return a model and a `predict_model` that can be asked from Python."""
+    """Return a model and a `predict_model` that can be called from Python."""
     if isinstance(model, r.ri.Sexp) and not callable(predict_model):
         return RModel(model, predict=predict_model), lambda fitted, rows: fitted.score(rows)
     return model, predict_model
@@ -200,15 +199,15 @@ def _in_stages(
 
 
 def tree_controls(engine: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return R's arguments of the trees, flat; `control` of rpart and `controls` of ctree may be a dict of them."""
+    """Return R's arguments of the trees as one dict; `control` of rpart and `controls` of ctree may be dicts."""
     if engine not in TREES:
-        raise InputError(f"fit_autoregressive_model is {engine!r}; mcceR knows {listing(TREES)}.")
+        raise InputError(f"fit_autoregressive_model is {engine!r}; mcceR supports {listing(TREES)}.")
     flat = dict(arguments)
     return {**(flat.pop(CONTROLS[engine], None) or {}), **flat}
 
 
 def generated_like(x_train: pd.DataFrame, x_explain: pd.DataFrame, fixed: Sequence[Hashable]) -> pd.DataFrame:
-    """Return a frame without rows whose dtypes are those of generated rows."""
+    """Return a frame without rows that has the dtypes of generated rows."""
     empty = x_train.iloc[:0]
     return pd.concat([(x_explain if name in fixed else empty)[[name]].iloc[:0] for name in x_train.columns], axis=1)
 
@@ -217,7 +216,7 @@ def generated_like(x_train: pd.DataFrame, x_explain: pd.DataFrame, fixed: Sequen
 def _asked(
     r: Session, model: Any, predict_model: Any, c_int: Sequence[float] | Interval, like: pd.DataFrame
 ) -> Iterator[tuple[Any, Any]]:
-    """Give the model and the `predict_model` that R gets (step 2)."""
+    """Yield the model and the `predict_model` for R (step 2)."""
     is_of_r = isinstance(model, r.ri.Sexp)
     if is_of_r and (predict_model is None or isinstance(predict_model, (str, r.ri.Sexp))):
         yield model, predict_model

@@ -1,10 +1,9 @@
-"""Models that were fitted in R, asked from Python.
+"""Models fitted in R, queried from Python.
 
-1. Read off the R object what its columns were when it was fitted (types, levels and their order) and, for a
-   classifier, its classes.
-2. Write the rows to ask about as R expects them (`r_bridge.frames`): a level that the model does not know is an error,
-   levels in another order or spelled as text are matched by name.
-3. Ask R's ``predict``; probabilities where the class of the model has them, since a decision is about a score.
+1. Read the training columns (types, levels and their order) from the R object and, for a classifier, its classes.
+2. Write the rows to predict as R expects them (`r_bridge.frames`): a level unknown to the model is an error; levels in
+   another order or given as text are matched by name.
+3. Call R's ``predict``, for probabilities if the class of the model has them, since a decision is about a score.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from r_bridge.errors import RBridgeError
 from r_bridge.frames import columns_of, read_columns, to_r
 from r_bridge.session import HoldsR, session
 
-NUMBERS_LEVELS = ("ranger",)  # models that work on the codes of levels and do not keep their names
-PROBABILITIES = ("response", "prob", "probs", "probability")  # what `type` is called where it gives them
+NUMBERS_LEVELS = ("ranger",)  # models that use the codes of levels and do not store their names
+PROBABILITIES = ("response", "prob", "probs", "probability")  # the value of `type` for probabilities
 
 
 class RModel(HoldsR):
-    """A model fitted in R, to be explained like any other.
+    """A model fitted in R, which can be explained like any other.
 
     Parameters
     ----------
@@ -36,10 +35,10 @@ class RModel(HoldsR):
         Fitted in R: by `lm`, `glm`, `rpart`, `ranger`, `party::ctree`, `nnet::multinom`, or anything else that has
         `predict`.
     like : DataFrame or R data.frame, optional
-        A table with the columns that the model was fitted on; needed only where the R object does not keep their
-        levels (`ranger`) and the columns are text.
+        A table with the training columns; needed only if the R object does not store their levels (`ranger`) and the
+        columns are text.
     predict : R function or str, optional
-        ``function(object, newdata)`` in place of R's `predict`: an R function, or R code of one.
+        ``function(object, newdata)`` in place of R's `predict`: an R function, or its R code.
     **options
         Passed on to `predict`, as in ``type="link"``; ``**{"na.action": ...}`` for names with dots.
 
@@ -47,16 +46,16 @@ class RModel(HoldsR):
     ----------
     classes_ : list
         The classes of a classifier: R's levels as text, ``[False, True]`` or ``[0, 1]`` for a binary `glm` of such a
-        response. Other models do not have it.
+        response. Only classifiers have this attribute.
     columns_ : dict of RColumn
-        What R expects the columns to be, as far as the model says.
+        The types of the columns that R expects, as far as the model stores them.
 
     Notes
     -----
-    `predict_proba` exists for classifiers alone. Unlike mcceR's, the default score of every `glm` is its response, not
-    its link; ``type="link"`` asks for the latter. The score of survival's `coxph` is the hazard relative to that at the
-    means of the covariates, ``predict(type = "risk", reference = "sample")``; a model with strata is refused unless
-    `type` or `predict` is given.
+    Only classifiers have `predict_proba`. Unlike in mcceR, the default score of every `glm` is its response, not its
+    link; ``type="link"`` returns the latter. The score of survival's `coxph` is the hazard relative to that at the
+    means of the covariates, ``predict(type = "risk", reference = "sample")``; a model with strata needs `type` or
+    `predict`.
 
     Examples
     --------
@@ -110,7 +109,7 @@ class RModel(HoldsR):
         code : str
             R code whose value is the model; the table is called `data` in it.
         data : DataFrame
-            See `to_r` for what R makes of its columns.
+            See `to_r` for the types of its columns in R.
         **options
             As for `RModel`; `like` is `data` unless given.
         """
@@ -125,7 +124,7 @@ class RModel(HoldsR):
         return cls(session().call("read_rds", str(path)), **options)
 
     def predict(self, X: pd.DataFrame) -> npt.NDArray[Any]:
-        """Return R's prediction for each row: a number or, for a classifier, the likeliest class."""
+        """Return R's prediction for each row: a number or, for a classifier, the most probable class."""
         if hasattr(self, "classes_"):
             likeliest = np.argmax(self._probabilities(X), axis=1)
             return np.array([self.classes_[k] for k in likeliest], dtype=object)
@@ -135,11 +134,11 @@ class RModel(HoldsR):
     def predict_proba(self) -> Any:
         """A function of the rows: the probability of each class, in the order of `classes_`."""
         if not hasattr(self, "classes_"):
-            raise AttributeError(f"{self!r} is no classifier that returns probabilities; use predict.")
+            raise AttributeError(f"{self!r} is not a classifier that returns probabilities; use predict.")
         return self._probabilities
 
     def score(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
-        """Return one number for each row, as mcceR takes it: the prediction, or the second class's probability."""
+        """Return one number for each row, as in mcceR: the prediction, or the probability of the second class."""
         if not hasattr(self, "classes_"):
             return np.asarray(self._ask(X), dtype=np.float64)
         if len(self.classes_) != 2:
@@ -161,10 +160,10 @@ class RModel(HoldsR):
         return reply
 
     def _ask(self, X: pd.DataFrame) -> npt.NDArray[Any]:
-        """Return R's answer: a vector of numbers or labels, or a matrix of numbers."""
+        """Return R's predictions: a vector of numbers or labels, or a matrix of numbers."""
         r = session()
         frame, _ = as_frame(X)
-        if len(frame) == 0:  # not every predict of R can be asked about nothing
+        if len(frame) == 0:  # not every predict method of R supports zero rows
             return np.empty((0, len(self.classes_)) if hasattr(self, "classes_") else 0)
         self._check_levels_known(frame)
         data = to_r(frame, self.columns_)
@@ -180,7 +179,7 @@ class RModel(HoldsR):
         return numbers if n_columns == 1 else numbers.reshape(-1, n_columns, order="F")
 
     def _check_levels_known(self, frame: pd.DataFrame) -> None:
-        """Refuse text that R would turn into a factor of the levels that happen to be present."""
+        """Raise if R would convert text to a factor of only the levels present in the rows."""
         if self.predict_function is not None or self.r_class not in NUMBERS_LEVELS:
             return
         for name, dtype in frame.dtypes.items():

@@ -1,8 +1,8 @@
-# The stages of mcceR, for a comparison: by mcceR itself (`mccer_*`) or, where it is not installed, by the code below
-# (`own_*`), which does what mcceR's documentation says, with R's own trees and R's own sample().
+# The stages of mcceR, for a comparison: by mcceR (`mccer_*`) or, if it is not installed, by the code below (`own_*`),
+# which implements mcceR's documentation with R's trees and R's sample().
 #
-# 1. fit: a tree for each mutable feature, on the fixed features, the decision and the mutable features before it.
-# 2. generate: K rows for each factual. Feature by feature, every leaf in the order of its first row: one sample().
+# 1. fit: a tree for each mutable feature, on the fixed features, the decision and the preceding mutable features.
+# 2. generate: K rows for each factual. Feature by feature, one sample() per leaf, in the order of the leaves' first rows.
 # 3. process: measures of all rows, ranks, and the best rows.
 
 # ---- the random stream
@@ -35,7 +35,7 @@ tree_arguments <- function(engine, arguments) {
   list(controls = do.call(party::ctree_control, arguments))
 }
 
-# The trees see columns x1, x2, ...: names of the data may be R code, and formulas are made of symbols.
+# The trees use columns x1, x2, ..., since column names may be R code and are used as symbols in formulas.
 numbered <- function(names, all) sprintf("x%d", match(names, all))
 
 formula_of <- function(response, given) {
@@ -120,7 +120,7 @@ mccer_generate <- function(x_explain, fitted, K, seed) {
 
 # ---- 3. process
 
-# coordinates with even and odd index are summed apart, then added, as Rfast's dista does
+# even and odd coordinates are summed separately, then added, as in Rfast's dista
 sum_steps <- function(steps) {
   halves <- list(0, 0)
   for (j in seq_along(steps)) halves[[2 - j %% 2]] <- halves[[2 - j %% 2]] + steps[[j]]
@@ -158,7 +158,7 @@ own_measure <- function(measure, sim, factual, pred, c_int) {
 
 plain <- function(column) if (is.factor(column)) as.character(column) else column
 
-# all rows measured and ranked, the best ones by their row numbers
+# measures and ranks of all rows, and the row numbers of the best
 own_process <- function(x_sim, pred, x_explain, fitted, measures, remove_invalid, best_k) {
   ids <- rep(seq_len(nrow(x_explain)), each = nrow(x_sim) / nrow(x_explain))
   sim <- as.list(x_sim)[fitted$mutable_features]
@@ -197,7 +197,7 @@ mccer_process <- function(x_sim, pred, x_explain, fitted, measures, remove_inval
 
 # ---- mcceR's own call
 
-# mcceR pastes names into formulas: those that would be read as anything but a name
+# mcceR pastes names into formulas: find those that are not plain names
 unsafe_names <- function(names) names[make.names(names) != names | grepl("^[.]+[0-9]*$", names)]
 
 mccer_explain <- function(model, x_explain, x_train, predict_model, arguments, engine, tree_arguments) {

@@ -1,12 +1,12 @@
-"""The same call in R and here, stage by stage, to see where two programs part.
+"""The same call in R and in mcce, compared stage by stage to locate the first difference.
 
 1. fit: R's number of the leaf of every training row, feature by feature; the random stream afterwards.
 2. generate: every value of every generated row; the random stream afterwards.
-3. measures and ranks, of R's rows on both sides: so that these are compared even where the rows differ.
-4. final rows: what each side returns, from its own rows.
+3. measures and ranks, of R's rows on both sides, so that they are compared even if the rows differ.
+4. final rows: the rows that each side returns, from its own generated rows.
 
-The predictions are the same on both sides: the model's, asked from Python. R's side is run by mcceR or, where it is not
-installed, by code of our own in R (`r_bridge.stages`) with R's own rpart or party; without these, from stage 3 on.
+Both sides use the same predictions, queried from Python. R's side is run by mcceR or, if it is not installed, by R code
+of this package (`r_bridge.stages`) with R's rpart or party; without these, the comparison begins at stage 3.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def check_parity(
     use_mccer: bool | None = None,
     **tree_arguments: Any,
 ) -> ParityReport:
-    """Run mcceR's call in R and here, and compare every stage.
+    """Run mcceR's call in R and in mcce, and compare every stage.
 
     Parameters
     ----------
@@ -72,9 +72,9 @@ def check_parity(
     fit_seed : int
         R's seed before fitting.
     generate_seed : int or None
-        R's seed before generating; None goes on after the fit.
+        R's seed before generating; None continues the stream of the fit.
     use_mccer : bool or None
-        Whether mcceR runs R's side; None: if it is installed.
+        Whether mcceR runs R's side; None uses it if installed.
     **tree_arguments
         R's arguments of the trees. These and all other parameters are those of `mcce.rcompat.explain_mcce`.
 
@@ -141,7 +141,7 @@ def check_parity(
         engine=fit_autoregressive_model,
         by=f"mcceR {packages['mcceR']}" if by_mccer else own,
         notes=(
-            *(() if by_mccer else ["mcceR did not run: what R did is its documented method."]),
+            *(() if by_mccer else ["mcceR was not run: R ran its documented method."]),
             *run.notes,
             TO_THE_BIT[rounding],
             *([PARTY_FUSED] if rounding != "separate" and fit_autoregressive_model == "ctree" else []),
@@ -153,7 +153,7 @@ def check_parity(
 
 @dataclass(frozen=True)
 class _ComparisonRun:
-    """One comparison under way: its settings, and the rows of its table and the notes so far."""
+    """The state of one comparison: its settings, and the rows of its table and the notes so far."""
 
     stages: RStages
     engine: str
@@ -175,7 +175,7 @@ class _ComparisonRun:
         fit_seed: int,
         controls: Mapping[str, Any],
     ) -> None:
-        """Go through the stages."""
+        """Compare all stages."""
         train, factuals = self.stages.x_train, self.stages.x_explain
         pred_train = score(train)
         rng = RGenerator(fit_seed, fused=self.fused)
@@ -197,7 +197,7 @@ class _ComparisonRun:
         self._compare_processing(fitted, simulated, simulated.frame if sim is None else sim, score)
 
     def _in_r(self, stage: str, quantity: str, work: Callable[[], Any]) -> Any:
-        """Return what R makes of a stage; None, with a note, if it lacks the package or fails."""
+        """Return R's result of a stage; None, with a note, if R lacks the package or fails."""
         package = ENGINES[self.engine]
         try:
             if stage in ("fit", "generate"):
@@ -213,7 +213,7 @@ class _ComparisonRun:
         for name in fitted.where_train:
             ours = fitted.where_train[name]
             self._add("fit", f"leaf of each training row, {name}", ours, theirs[str(name)])
-            # the children of a split on mirrored columns change places by a last bit: the rows are parted alike
+            # a last bit may swap the children of a split on mirrored columns; the partition of rows is the same
             if self.rows[-1][-1] == DIFFERS and same_partition(ours.to_numpy(), theirs[str(name)].to_numpy()):
                 self.rows[-1][-1] = RENUMBERED
         self._compare_stream("fit", rng)
@@ -232,7 +232,7 @@ class _ComparisonRun:
         options = (self.measures, self.remove_invalid, self.best_k)
         ours = process(same_rows, scores, *options)
         names = [str(name) for name in fitted.mutable_features]
-        needed = {"mutable_features": names, "c_int": list(fitted.c_int)}  # all that processing needs of the fit
+        needed = {"mutable_features": names, "c_int": list(fitted.c_int)}  # the parts of the fit that processing needs
         theirs = self._in_r("measures", "all", lambda: self.stages.process(sim, scores, needed, *options))
         if theirs is None:
             return

@@ -16,21 +16,21 @@ EQUAL, ROUNDING, RENUMBERED = "equal", "last digits", "other numbers"
 DIFFERS, NOT_COMPARED = "differs", "not compared"
 LAST_DIGITS = 1e-12  # relative to the largest value
 TO_THE_BIT = {  # by `r_bridge.arithmetic`
-    "separate": "R rounds a product and a sum separately, as on x86, and so did mcce: equal is to the bit of this R.",
-    "fused": "R fuses a product and a sum, as on ARM, and so did mcce: equal is to the bit of this R, whose last bits "
-    "differ from those of R on x86.",
-    "other": "R rounds products and sums neither as on x86 nor as on ARM: which of two columns that say the same is "
-    "split on may differ.",
+    "separate": "R rounds a product and a sum separately, as on x86, and mcce did the same: equal means to the bit.",
+    "fused": "R fuses a product and a sum, as on ARM, and mcce did the same: equal means to the bit of this R, whose "
+    "last bits differ from those of R on x86.",
+    "other": "R rounds products and sums neither as on x86 nor as on ARM: R and mcce may split on different columns "
+    "if two are equivalent.",
 }
 PARTY_FUSED = (
-    "ctree: party's sums are not followed to the last bit here, so a tie between columns may be decided otherwise."
+    "ctree: party's sums are not reproduced to the last bit here, so ties between columns may be broken differently."
 )
 COLUMNS = ["stage", "quantity", "compared", "different", "largest_difference", "verdict"]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ParityReport:
-    """Where R and mcce agree, to the bit, and where they part.
+    """The quantities on which R and mcce agree to the bit, and those that differ.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class ParityReport:
     engine : str
         "rpart" or "ctree".
     by : str
-        Who ran R's side.
+        The code that ran R's side.
     notes : tuple of str
-        What could not be compared, and why; how R rounds, and so what "to the bit" means.
+        What could not be compared, and why; how R rounds, which defines "to the bit".
     settings : mapping
         Seeds, K and the other arguments.
     versions : mapping
@@ -59,7 +59,7 @@ class ParityReport:
 
     @property
     def agrees(self) -> bool:
-        """Whether all that was compared is equal, but for last digits and numbers of leaves."""
+        """Whether all compared values are equal, apart from last digits and numbers of leaves."""
         return self.first_divergence is None
 
     @property
@@ -79,7 +79,7 @@ class ParityReport:
         if self.first_divergence is None:
             found = f"{self.n_compared:,} values compared, all agree."
         else:
-            found = f"R and mcce part at {self.first_divergence} ({self.n_compared:,} values compared)."
+            found = f"R and mcce differ at {self.first_divergence} ({self.n_compared:,} values compared)."
         return [f"Parity with {self.by} ({what}).", found]
 
     def _notes(self) -> list[str]:
@@ -93,7 +93,7 @@ class ParityReport:
 
 
 def same_partition(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> bool:
-    """Say whether two numberings part the rows alike.
+    """Return whether two numberings define the same partition of the rows.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def same_partition(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> bool:
 
 
 def difference(ours: pd.Series[Any], theirs: pd.Series[Any]) -> tuple[int, int, float, float]:
-    """Compare two columns: values, different ones, largest difference (levels: 1), largest value.
+    """Return the numbers of values and of different ones, the largest difference (levels: 1) and the largest value.
 
     Examples
     --------

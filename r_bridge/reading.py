@@ -1,4 +1,4 @@
-"""R to pandas, column by column: the series of `r_bridge.frames.from_r`."""
+"""Conversion of columns from R to pandas, for `r_bridge.frames.from_r`."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def read_column(r: Session, vector: Any, name: str) -> pd.Series[Any]:
         return _read_factor(r, vector, ordered="ordered" in classes)
     if {"Date", "POSIXct", "difftime"} & set(classes):
         return _read_dates(r, vector, classes, name)
-    if "integer64" in classes:  # of the package bit64: integers in the bits of doubles
+    if "integer64" in classes:  # package bit64: integers stored in the bits of doubles
         bits = np.array(vector.memoryview()).view(np.int64) if len(vector) else np.empty(0, dtype=np.int64)
         return _read_integers(bits, bits == NA_INTEGER64, "int64", "Int64")
     if isinstance(vector, r.ri.StrSexpVector):
-        # pandas infers its type of text from a text; without any it has to be told
+        # pandas infers the type of text from a text; without one the type is given
         return pd.Series(["", *r.texts(vector)]).iloc[1:].reset_index(drop=True)
     if isinstance(vector, r.ri.FloatSexpVector):
         return pd.Series(r.numbers(vector), dtype=np.float64)
@@ -50,11 +50,11 @@ def read_column(r: Session, vector: Any, name: str) -> pd.Series[Any]:
 
 
 def _read_factor(r: Session, vector: Any, *, ordered: bool) -> pd.Series[Any]:
-    """Read a factor; a level that is NA, as `addNA` makes it, is no level but a missing value."""
+    """Read a factor; a level that is NA, as created by `addNA`, is read as a missing value."""
     levels = r.texts(vector.do_slot("levels"))
     codes = r.numbers(vector).astype(np.int64)
     kept = np.array([level is not None for level in levels] + [False])
-    place = np.where(kept, np.cumsum(kept) - 1, -1)  # the last is that of a missing code
+    place = np.where(kept, np.cumsum(kept) - 1, -1)  # the last is for a missing code
     codes = np.where(codes == NA_INTEGER, len(levels), codes - 1)
     known = pd.Index([level for level in levels if level is not None], dtype=None if any(kept) else object)
     return pd.Series(pd.Categorical.from_codes(place[codes], known, ordered=ordered))
@@ -63,7 +63,7 @@ def _read_factor(r: Session, vector: Any, *, ordered: bool) -> pd.Series[Any]:
 def _read_integers(
     whole: npt.NDArray[np.int64], missing: npt.NDArray[np.bool_], plain: Any, nullable: Any
 ) -> pd.Series[Any]:
-    """Read integers or booleans, as the plain dtype if none is missing."""
+    """Read integers or booleans, with a plain dtype if none is missing."""
     if not missing.any():
         return pd.Series(whole.astype(plain))
     filled: pd.Series[Any] = pd.Series(np.where(missing, 0, whole).astype(plain), dtype=nullable)
@@ -93,7 +93,7 @@ def _ticks(seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
 
 
 def restore_column(column: pd.Series[Any], like: pd.Series[Any], name: str) -> pd.Series[Any]:
-    """Give a column that came from R the dtype it had before."""
+    """Convert a column from R to its original dtype."""
     dtype: Any = like.dtype
     if column.dtype == dtype:
         return column
@@ -103,7 +103,7 @@ def restore_column(column: pd.Series[Any], like: pd.Series[Any], name: str) -> p
             texts = pd.Index(texts_of(dtype.categories, name), dtype=object)
             codes = texts.get_indexer(pd.Index(column.map(text_of, na_action="ignore"), dtype=object))
             if (codes[~missing] < 0).any():
-                raise ValueError(f"{column[~missing & (codes < 0)].iloc[0]!r} is none of its categories")
+                raise ValueError(f"{column[~missing & (codes < 0)].iloc[0]!r} is not one of its categories")
             return pd.Series(pd.Categorical.from_codes(np.where(missing, -1, codes), dtype=dtype))
         if is_dated(dtype):
             return _restore_dates(column, missing, dtype)

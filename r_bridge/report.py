@@ -1,6 +1,6 @@
-"""How a table of comparisons is shown: as text, and as HTML for a notebook or a page.
+"""Rendering of a table of comparisons: as text, and as HTML for a notebook or a page.
 
-Self-contained: no script, no file, no colour of text; rows that need a look are on a coloured ground.
+The HTML is self-contained: no script, no file, no text colour; rows that need attention have a coloured background.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STYLE = """<style>
 
 
 def cell(value: Any) -> str:
-    """Return a value as it is shown: numbers short, whole ones with separators, missing ones as nothing."""
+    """Return a value as text: short numbers, integers with separators, missing values as empty text."""
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return ""
     if isinstance(value, (bool, np.bool_, str)):
@@ -48,7 +48,7 @@ def as_text(headline: Sequence[str], table: pd.DataFrame, notes: Sequence[str]) 
 
 
 def as_html(headline: Sequence[str], table: pd.DataFrame, notes: Sequence[str], look: Sequence[bool]) -> str:
-    """Return the same as HTML; `look` marks the rows on a coloured ground."""
+    """Return the same as HTML; `look` marks the rows with a coloured background."""
     right = [' class="n"' * pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes]
     heads = "".join(f'<th scope="col"{r}>{escape(_head(name))}</th>' for name, r in zip(table.columns, right))
     rows = []

@@ -1,13 +1,13 @@
-"""Conditionals fitted by R itself: leaf donors of `rpart::rpart` and of `party::ctree`.
+"""Conditionals fitted by R: leaf donors of `rpart::rpart` and of `party::ctree`.
 
 1. Write givens and target as an R data.frame (numbers as doubles, levels as factors, ordered ones as ordered factors)
    and let R grow the tree.
-2. Ask R for the leaf of every row of `given`.
-3. Draw one training value of the target, uniformly, among the rows that R put into that leaf: by the row's own stream
-   (`mcce.rng.RowStreams`), so that the draws do not depend on R's random state, on order or blocks.
+2. Get the leaf of every row of `given` from R.
+3. Draw one training value of the target, uniformly among the training rows of that leaf, from the stream of the row
+   (`mcce.rng.RowStreams`): the draws do not depend on R's random state, on order or blocks.
 
-The donors, and what missing values of the target do, are those of `mcce.samplers.donors.base`. R has one thread, and
-so has a chain with such a sampler.
+Donors and missing values of the target are handled by `mcce.samplers.donors.base`. R has one thread, so a chain with
+such a sampler uses one.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from r_bridge.frames import to_r
 from r_bridge.session import session
 from r_bridge.trees import GrownByR, NodesOfR, RTree, training_frame
 
-MOST_LEVELS = 16  # rpart tries all of their 2**15 parts where there are three classes or more
+MOST_LEVELS = 16  # with three classes or more rpart tries all of their 2**15 partitions
 TEST_STATISTICS = {"quadratic": "quad", "maximum": "max"}
 P_VALUES = {"bonferroni": "Bonferroni", "univariate": "Univariate", "none": "Teststatistic"}
 
 
 class RpartSampler(LeafDonorSampler):
-    """Draws donors from the leaves of a tree that R's `rpart` has grown.
+    """A conditional that draws donors from the leaves of a tree grown by R's `rpart`.
 
     `mcce.CartSampler` with ``dialect="rpart"`` gives the same tree without R.
 
@@ -41,8 +41,8 @@ class RpartSampler(LeafDonorSampler):
 
     Notes
     -----
-    Ordered and categorical targets are classified, numbers regressed, as `rpart` chooses itself. Rows whose givens are
-    all missing take no part in growing, as in `rpart`, but are donors of the leaf that R sends them to.
+    As in `rpart`, ordered and categorical targets get classification trees, numbers regression trees, and rows whose
+    givens are all missing are not used in growing. These rows are donors of the leaf that R assigns them to.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class RpartSampler(LeafDonorSampler):
 
 
 class PartyCtreeSampler(LeafDonorSampler):
-    """Draws donors from the leaves of a conditional inference tree that R's `party::ctree` has grown.
+    """A conditional that draws donors from the leaves of a conditional inference tree grown by R's `party::ctree`.
 
     `mcce.CtreeSampler` gives the same tree without R.
 
@@ -155,7 +155,7 @@ class PartyCtreeSampler(LeafDonorSampler):
 
 
 def _grown(given: Table, target: Column, engine: str, *control: Any) -> RTree:
-    """Let R grow the tree (step 1), and read where it put the training rows."""
+    """Grow the tree in R (step 1), and read the leaves of the training rows."""
     r = session()
     data = to_r(training_frame(given, target))
     r_object = r.call(f"fit_{engine}", data, *control)

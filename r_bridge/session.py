@@ -1,15 +1,15 @@
-"""R in this process: found when it is first needed, started once, asked by one thread.
+"""The R session of this process: started on first use, once, and called from one thread.
 
-1. `session` imports rpy2 and starts R on first use; what is missing is an `RBridgeError` that says how to get it.
-2. The functions of ``bridge.R``, ``parity.R`` and ``r/R/conditionals.R`` live in an R environment of their own, not in
-   the global one.
-3. `Session.call` runs one of them inside R's own handlers: an error of R becomes an `RBridgeError`, a warning an
-   `RWarning`, and what R prints goes to the log ``r_bridge``, not to the console.
-4. `Session.callback` hands a Python function to R; what it raises comes back out of the call that R was in.
-5. `HoldsR` objects are pickled with their R objects; R is started, with the packages it had, before these are read.
+1. `session` imports rpy2 and starts R on first use; if one is missing, an `RBridgeError` says how to install it.
+2. The functions of ``bridge.R``, ``parity.R`` and ``r/R/conditionals.R`` are in a separate R environment, not in the
+   global one.
+3. `Session.call` runs one of them inside R's handlers: an error of R becomes an `RBridgeError`, a warning an
+   `RWarning`, and R's output is written to the log ``r_bridge``, not to the console.
+4. `Session.callback` passes a Python function to R; an exception of it is raised by the enclosing call of R.
+5. `HoldsR` objects are pickled with their R objects; R is started with the same packages before these are read.
 
-R has one thread: other threads are refused, since R would crash in them, not fail. Only rpy2's plain vectors are used,
-no conversion that others could have changed.
+R has one thread: calls from other threads raise an error, since R would crash. Only rpy2's plain vectors are used, not
+its conversions, which other code can change.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ GET_R = (
     "Install R (Debian, Ubuntu: apt install r-base-dev; others: https://cran.r-project.org), then rpy2 again: "
     f"{INSTALL}. R elsewhere than on the PATH is found by the environment variable R_HOME."
 )
-R_FILES = ("bridge.R", "parity.R", "r/R/conditionals.R")  # the last is also a file of the R package
+R_FILES = ("bridge.R", "parity.R", "r/R/conditionals.R")  # the last is also part of the R package
 PACKAGES = ("rpart", "party", "mcceR")
 WHERE_FROM = {"mcceR": 'remotes::install_github("NorskRegnesentral/mcceR")'}
 
-NOT_IN_R = re.compile("[\0\ud800-\udfff]")  # R ends a text at a null character; lone surrogates are not UTF-8
+NOT_IN_R = re.compile("[\0\ud800-\udfff]")  # a null character ends a text in R; lone surrogates are not UTF-8
 
 log = logging.getLogger("r_bridge")
 _session: Session | None = None
 
 
 def session() -> Session:
-    """Return the one R session, started if need be."""
+    """Return the R session; start it if needed."""
     global _session
     check_thread()
     if _session is None:
@@ -70,13 +70,13 @@ class HoldsR:
 
 
 def _new_with_r(cls: type[HoldsR], packages: list[str]) -> HoldsR:
-    """Start R, load the packages that are installed, and return an empty object, whose state is unpickled next."""
+    """Start R, load the packages if installed, and return an empty object, whose state is unpickled next."""
     session().call("load_packages", packages)
     return cls.__new__(cls)
 
 
 def check_thread() -> None:
-    """Refuse every thread but the main one."""
+    """Raise if called from another thread than the main one."""
     if threading.current_thread() is not threading.main_thread():
         raise RBridgeError(
             f"R was called from the thread {threading.current_thread().name!r}, and R has a single thread: Python's "
@@ -85,7 +85,7 @@ def check_thread() -> None:
 
 
 def r_is_available() -> bool:
-    """Say whether rpy2 and R can be used from here.
+    """Return whether rpy2 and R can be used.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def r_is_available() -> bool:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of R, rpy2 and of R's packages rpart, party and mcceR; those missing are left out.
+    """Return the versions of R, rpy2 and R's packages rpart, party and mcceR, as far as installed.
 
     Examples
     --------
@@ -117,11 +117,11 @@ def versions() -> dict[str, str]:
 
 
 def arithmetic() -> str:
-    """Return how R's own code rounds a product and a sum: "separate", "fused" or "other".
+    """Return how R rounds a product and a sum: "separate", "fused" or "other".
 
-    R's `qnorm` is asked and compared with both variants of `mcce.rng.normal`: a compiler may have made one instruction
-    of the two that rounds once, as for Debian's R on ARM. "other": it is neither, and normal numbers, and rpart's
-    choice between columns that say the same, may differ from ours in last bits.
+    R's `qnorm` is compared with both variants of `mcce.rng.normal`: a compiler may fuse both operations into one that
+    rounds once, as for Debian's R on ARM. "other" is neither: normal numbers may differ from those of mcce in the last
+    bits, and so may rpart's choice between equivalent columns.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def arithmetic() -> str:
 
 
 def _start_r() -> Any:
-    """Import rpy2 and start R; both may warn about their surroundings, which is no concern of the caller."""
+    """Import rpy2 and start R; suppress warnings of both about the environment."""
     libraries = os.environ.get(LIBRARIES)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -167,7 +167,7 @@ def _start_r() -> Any:
             raise RBridgeError(
                 f"R was found but does not start: {_first_line(error)}. Does `R` start in a shell?"
             ) from error
-    # R puts its folders there, and a Python that this one starts would load another Python's library from them
+    # R adds its folders there, from which a child process of Python would load another Python's library
     if libraries is None:
         os.environ.pop(LIBRARIES, None)
         os.unsetenv(LIBRARIES)
@@ -181,7 +181,7 @@ def _first_line(error: BaseException) -> str:
 
 
 class Session:
-    """The R of this process; get it by `session`."""
+    """The R session of this process; returned by `session`."""
 
     def __init__(self, rinterface: Any) -> None:
         self.ri = rinterface
@@ -211,13 +211,13 @@ class Session:
 
     @contextmanager
     def callback(self, function: Callable[..., Any]) -> Iterator[Any]:
-        """Give an R function that calls a Python function of R objects, which returns one; it works inside `with`."""
-        # rpy2 keeps for good what it hands to R: so that is a list, emptied in the end
+        """Yield an R function that calls a Python function of R objects; it is valid inside `with`."""
+        # rpy2 never frees what it passes to R: pass a list, and empty it at the end
         held: list[Any] = [self, function]
 
         def guarded(*values: Any) -> Any:
             owner, wanted = held
-            # rpy2 would log the exception and answer NULL, and R would stumble somewhere else
+            # rpy2 would log the exception and return NULL, and R would fail elsewhere
             try:
                 return wanted(*values)
             except BaseException as error:
@@ -231,20 +231,20 @@ class Session:
         finally:
             end()
             held.clear()
-            del python_function  # R holds it by address alone: it lives up to here
+            del python_function  # R holds only its address: keep it alive up to here
 
     def need(self, package: str, what: str) -> None:
-        """Refuse to go on without a package of R; `what` says who needs it."""
+        """Raise if a package of R is missing; `what` names the caller that needs it."""
         if not self.has(package):
             code = WHERE_FROM.get(package, f'install.packages("{package}")')
             raise RBridgeError(f"{what} needs R's package {package}, which is not installed; in R: {code}")
 
     def has(self, package: str) -> bool:
-        """Say whether a package of R is installed."""
+        """Return whether a package of R is installed."""
         return bool(self.call("has_package", package)[0])
 
     def vector(self, value: Any) -> Any:
-        """Write a plain value as an R object: None, a scalar, a sequence or array of one type, a dict; R's stay."""
+        """Return an R object of None, a scalar, a sequence or array of one type, or a dict; R objects are unchanged."""
         if isinstance(value, self.ri.Sexp):
             return value
         if value is None:
@@ -285,7 +285,7 @@ class Session:
         return made
 
     def with_class(self, value: Any, *classes: str) -> Any:
-        """Return an R object after giving it its class; as an attribute alone R would not dispatch on it."""
+        """Return an R object with a class set by R; R does not dispatch on an attribute alone."""
         value.rclass = self.character(classes)
         return value
 
@@ -303,7 +303,7 @@ class Session:
             return np.empty(0)
         values = np.array(vector.memoryview())
         if values.dtype.kind == "f":
-            values[np.isnan(values)] = np.nan  # R's NA is a signalling NaN, which casts complain about
+            values[np.isnan(values)] = np.nan  # R's NA is a signalling NaN, which raises warnings in casts
         return values
 
     def parts(self, value: Any) -> dict[str, Any]:

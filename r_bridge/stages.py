@@ -1,7 +1,7 @@
-"""mcceR's stages one by one, in R: by mcceR itself or, where it is not installed, by code of our own in R.
+"""The single stages of mcceR in R: run by mcceR or, if it is not installed, by R code of this package.
 
-The code of our own (``parity.R``) does what mcceR's documentation says, with R's own rpart or party and R's own
-sample(): a comparison with it checks trees, routing, random stream and arithmetic, though not mcceR's text.
+That code (``parity.R``) implements mcceR's documentation with R's rpart or party and R's sample(). A comparison with it
+checks trees, routing, random stream and arithmetic, but not the source code of mcceR.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from mcce.exceptions import InputError
 from r_bridge.frames import from_r, to_r
 from r_bridge.session import Session, session
 
-ENGINES = {"rpart": "rpart", "ctree": "party"}  # the package of R that grows the trees
+ENGINES = {"rpart": "rpart", "ctree": "party"}  # the R package that grows the trees
 
 
 def check_names_for_mccer(*tables: pd.DataFrame) -> None:
-    """Raise if a column's name is not a plain name of R: mcceR pastes names into formulas, which would run them."""
+    """Raise if a column name is not a plain R name: mcceR pastes names into formulas, which R evaluates."""
     names = {str(name): None for table in tables for name in table.columns}
     r = session()
     unsafe = r.strings(r.call("unsafe_names", list(names)))
     if unsafe:
         raise InputError(
-            f"the column name {unsafe[0]!r} is not a name that R code can hold, and mcceR writes names into formulas; "
+            f"the column name {unsafe[0]!r} is not a plain R name, and mcceR writes names into formulas; "
             "rename it: letters, digits, dots and underscores, beginning with a letter."
         )
 
 
 @dataclass(frozen=True)
 class RProcessed:
-    """The measures and ranks of all rows, in their order, and the positions of the best ones, from 0."""
+    """The measures and ranks of all rows, in order, and the positions of the best rows, from 0."""
 
     measures: pd.DataFrame
     rank: npt.NDArray[np.int64]
@@ -50,7 +50,7 @@ class RStages:
     ----------
     x_train, x_explain : DataFrame
     like : DataFrame without rows, with the dtypes of generated rows.
-    by_mccer : whether mcceR runs them, not the code of our own.
+    by_mccer : whether mcceR runs them, instead of ``parity.R``.
     """
 
     x_train: pd.DataFrame
@@ -83,12 +83,12 @@ class RStages:
         )
 
     def leaves(self, fitted: Any) -> pd.DataFrame:
-        """Return R's number of the leaf of each training row, a column a feature."""
+        """Return R's number of the leaf of each training row, one column for each feature."""
         found = self.r.parts(self.r.call("training_leaves", fitted))
         return pd.DataFrame({name: self.r.numbers(part) for name, part in found.items()})
 
     def generate(self, fitted: Any, K: int, seed: int | None) -> pd.DataFrame:
-        """Generate `K` rows for each factual, those of a factual side by side."""
+        """Generate `K` consecutive rows for each factual."""
         return from_r(self._call("generate", to_r(self.x_explain), fitted, K, seed), like=self.like)
 
     def process(
@@ -100,7 +100,7 @@ class RStages:
         remove_invalid: bool,
         best_k: int,
     ) -> RProcessed:
-        """Measure and rank generated rows, and find the best."""
+        """Measure and rank generated rows, and select the best."""
         arguments = (to_r(sim), scores, to_r(self.x_explain), fitted, list(measures), remove_invalid, best_k)
         found = self.r.parts(self._call("process", *arguments))
         measured = {name: self.r.numbers(part) for name, part in self.r.parts(found["measures"]).items()}

@@ -1,12 +1,12 @@
-"""A tree that R has grown: routed by R while its object is at hand, and kept as arrays.
+"""A tree grown by R: routed by R while its object exists, and stored as arrays.
 
-1. `RTree.from_r` reads nodes and splits off the R object and puts them into the order of `mcce.trees.tree.Tree`:
-   children side by side.
-2. `route` hands the rows to R and asks for their leaves. A tree that was restored from its state has no R object; it
-   walks its arrays, which hold the surrogate splits too: where the value of a split's column is missing, or is a level
-   that the node never saw, the next split of the node decides, and at last the larger child takes the row. If the
-   children are equally large, rpart leaves the row where it is; in party it goes right.
-3. Donors of a leaf are the training rows that R put there; those of a node that rpart leaves a row in, all its rows.
+1. `RTree.from_r` reads nodes and splits from the R object in the order of `mcce.trees.tree.Tree`: the right child
+   follows the left.
+2. `route` gets the leaves of rows from R. A tree restored from its state has no R object; it uses its arrays, which
+   include the surrogate splits: if the value of a split's column is missing, or is a level unknown to the node, the
+   next split of the node decides, and finally the row goes to the larger child. If the children are equally large, the
+   row stops in the node for rpart, and goes right for party.
+3. Donors of a leaf are its training rows in R; donors of an inner node in which rpart stops are all its rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T", bound="RTree")
 
 @dataclass(frozen=True)
 class GrownByR:
-    """A tree's R object, and what it needs to be asked about rows."""
+    """The R object of a tree, and what it needs to route rows."""
 
     r_object: Any
     where: str
@@ -58,9 +58,9 @@ class RTree(Tree):
     split_start : the splits of node k are those from split_start[k] to split_start[k + 1]: the tree's own, then its
         surrogates, in R's order.
     split_feature, split_threshold, split_reversed : column and threshold; left if x < threshold, right if reversed.
-    split_sides : for a split on levels the side of each level (1 left, 3 right, 2 never seen); else empty of meaning.
+    split_sides : for a split on levels the side of each level (1 left, 3 right, 2 never seen); otherwise unused.
     split_is_levels : which splits are on levels.
-    stays : nodes that keep a row for which no split decides.
+    stays : nodes in which a row stops if no split decides.
     grown : the R object; None for a tree restored from its state.
     """
 
@@ -75,17 +75,17 @@ class RTree(Tree):
     grown: GrownByR | None = field(default=None, compare=False, repr=False, metadata=NOT_STATE)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the arrays alone, which route rows as R does: a pickled tree needs no R."""
+        """Return only the arrays, which route rows as R does: a pickled tree needs no R."""
         return {**vars(self), "grown": None}
 
     def check_state(self) -> None:
-        """Refuse arrays that are no such tree: every node's splits are inside the table of splits."""
+        """Raise if the arrays are not a valid tree: every node's splits must be inside the table of splits."""
         super().check_state()
         ends = self.split_start[0] == 0 and self.split_start[-1] == self.split_feature.size
         require(ends, "split_start does not rise from 0 to the last split")
 
     def check_columns(self, n_levels: Ints, n_rows: int) -> None:
-        """Refuse a tree that is not of columns with so many levels (0 for numbers) and not of so many training rows."""
+        """Raise if the tree does not fit the numbers of levels of the columns (0 for numbers) and of training rows."""
         super().check_columns(n_levels, n_rows)
         check_between(self.split_feature, "split_feature", 0, n_levels.size - 1)
         on_levels = n_levels[self.split_feature[self.split_is_levels]]
@@ -94,11 +94,11 @@ class RTree(Tree):
 
     @property
     def stops(self) -> npt.NDArray[np.bool_]:
-        """Leaves, and nodes that keep a row for which no split decides."""
+        """The leaves, and the nodes in which a row stops if no split decides."""
         return super().stops | self.stays
 
     def route(self, matrix: Floats, *, complete: bool = False) -> Int32s:
-        """Return the leaf of every row: by R, or along the arrays if there is no R object."""
+        """Return the leaf of every row: by R, or from the arrays if there is no R object."""
         if matrix.shape[0] == 0 or self.n_nodes == 1:
             return np.zeros(matrix.shape[0], dtype=np.int32)
         if self.grown is None:
@@ -108,7 +108,7 @@ class RTree(Tree):
         return order[np.searchsorted(self.leaf_number[order], numbers)].astype(np.int32)
 
     def walk(self, matrix: Floats) -> Int32s:
-        """Return the leaf of every row along the arrays."""
+        """Return the leaf of every row from the arrays."""
         leaf = np.zeros(matrix.shape[0], dtype=np.int32)
         waiting = [(0, np.arange(matrix.shape[0]))]
         while waiting:
@@ -126,7 +126,7 @@ class RTree(Tree):
     def _goes_left(
         self, node: int, matrix: Floats, rows: npt.NDArray[np.intp]
     ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.intp]]:
-        """Return which rows go left, and those among them for which no split decided."""
+        """Return which rows go left, and for which of them no split decides."""
         goes_left = np.full(rows.size, self.missing_left[node])
         undecided = np.arange(rows.size)
         for s in range(self.split_start[node], self.split_start[node + 1]):
@@ -144,7 +144,7 @@ class RTree(Tree):
 
     @classmethod
     def from_r(cls: type[T], grown: GrownByR, nodes: NodesOfR, leaf_of_row: npt.NDArray[np.int64]) -> T:
-        """Put what R says of its nodes, and of the training rows' leaves, into arrays (step 1)."""
+        """Create the arrays from R's nodes and the leaves of the training rows (step 1)."""
         order, left = nodes.side_by_side()
         place = np.empty(order.size, dtype=np.int32)
         place[order] = np.arange(order.size)
@@ -205,7 +205,7 @@ class NodesOfR:
 
     @classmethod
     def read(cls, described: Any, *, by_party: bool) -> NodesOfR:
-        """Read R's list; in party's trees x <= index goes left, and no row stays behind, in rpart's x < index."""
+        """Read R's list; in party's trees x <= index goes left and every row reaches a leaf, in rpart's x < index."""
         r = session()
         parts = {name: r.numbers(part) for name, part in r.parts(described).items()}
         node = parts["split_node"].astype(np.int32) - 1
@@ -221,7 +221,7 @@ class NodesOfR:
         left, right = parts["left"].astype(np.int32) - 1, parts["right"].astype(np.int32) - 1
         n = parts["n"]
         larger_is_left = (left >= 0) & (n[left] > n[right])
-        # where the smaller values go right, the children change places, so that they go left everywhere
+        # swap the children if smaller values go right, so that smaller values always go left
         swapped = np.zeros(left.size, dtype=bool)
         first_of_node = np.unique(node, return_index=True)[1]
         swapped[node[first_of_node]] = ncat[first_of_node] == 1
@@ -241,9 +241,9 @@ class NodesOfR:
         )
 
     def side_by_side(self) -> tuple[npt.NDArray[np.intp], Int32s]:
-        """Return the nodes in an order in which the right child follows the left, and each one's left child in it."""
+        """Return the nodes in an order in which the right child follows the left, and the left child of each node."""
         order, left = [0], []
-        for node in order:  # grows while it is walked
+        for node in order:  # grows during the loop
             left.append(len(order) if self.left[node] >= 0 else -1)
             if self.left[node] >= 0:
                 order += [self.left[node], self.right[node]]
@@ -251,7 +251,7 @@ class NodesOfR:
 
 
 def _donors(left: Int32s, leaf_of_row: Int32s) -> tuple[Int32s, Int32s, Int32s]:
-    """Return the training rows, those of a node side by side, and where each node's begin and how many they are."""
+    """Return the training rows grouped by node, and the start and number of each node's rows."""
     n_nodes = left.size
     counts = np.bincount(leaf_of_row, minlength=n_nodes)
     first = np.zeros(n_nodes, dtype=np.int64)
@@ -275,7 +275,7 @@ def _donors(left: Int32s, leaf_of_row: Int32s) -> tuple[Int32s, Int32s, Int32s]:
 
 
 def as_columns(features: tuple[Feature, ...], matrix: Floats) -> pd.DataFrame:
-    """Return encoded rows as a frame for R: numbers as they are, levels as factors of their codes.
+    """Return encoded rows as a frame for R: numbers unchanged, levels as factors of their codes.
 
     The names are x1, x2, ... Without columns there is one constant, since R's trees need a predictor.
     """
@@ -286,7 +286,7 @@ def as_columns(features: tuple[Feature, ...], matrix: Floats) -> pd.DataFrame:
 
 
 def training_frame(given: Table, target: Column) -> pd.DataFrame:
-    """Return givens and target as a frame for R; the target's column is called target."""
+    """Return givens and target as a frame for R, with the target in the column `target`."""
     return as_columns(given.features, given.matrix).assign(**{TARGET: _as_column(target.feature, target.values)})
 
 

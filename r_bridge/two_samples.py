@@ -1,4 +1,4 @@
-"""Tests of whether two samples have the same distribution, and Holm's correction for many of them."""
+"""Tests of equal distributions of two samples, and Holm's correction for multiple tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CHUNK = 4_000_000  # numbers permuted at once
 
 
 def holm(p_values: Floats) -> Floats:
-    """Return p-values corrected for their number by Holm's method.
+    """Return p-values corrected for multiple testing by Holm's method.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def holm(p_values: Floats) -> Floats:
 
 
 def chi_square(a: Floats, b: Floats) -> tuple[float, float]:
-    """Return statistic and p-value for two samples of level codes, NaN being a level; rare levels are pooled."""
+    """Return statistic and p-value for two samples of level codes; NaN is a level, rare levels are pooled."""
     from scipy.stats import chi2_contingency
 
     codes = np.unique(np.concatenate([a, b]), return_inverse=True, equal_nan=True)[1]
@@ -37,7 +37,7 @@ def chi_square(a: Floats, b: Floats) -> tuple[float, float]:
     expected = counts.sum(axis=0) * min(a.size, b.size) / (a.size + b.size)
     rare = expected < FEWEST_EXPECTED
     if rare.any():
-        # the rarest of the common ones joins the rare where these are too few even together
+        # if the pooled rare levels are still too few, add the rarest common level
         if expected[rare].sum() < FEWEST_EXPECTED and (~rare).any():
             rare |= expected == expected[~rare].min()
         counts = np.column_stack([counts[:, ~rare], counts[:, rare].sum(axis=1)])
@@ -48,7 +48,7 @@ def chi_square(a: Floats, b: Floats) -> tuple[float, float]:
 
 
 def permuted_ks(a: Floats, b: Floats, n_permutations: int, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the distance and its permutation p-value; a missing value counts as below all others."""
+    """Return the distance and its permutation p-value; missing values are smaller than all others."""
     values = np.concatenate([a, b])
     order = np.argsort(np.where(np.isnan(values), -np.inf, values), kind="stable")
     ordered = values[order]

@@ -1,4 +1,4 @@
-"""pandas to R, column by column: the vectors of `r_bridge.frames.to_r`."""
+"""Conversion of columns from pandas to R, for `r_bridge.frames.to_r`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from r_bridge.session import Session
 
 
 def write_column(r: Session, column: pd.Series[Any], name: str, wanted: RColumn | None) -> Any:
-    """Write one column, as the type that is wanted or as the natural one."""
+    """Write one column, as the given type or as the natural one."""
     kind = _natural_type(column, name)
     if wanted is None or (wanted.type == kind and not wanted.levels):
         wanted = RColumn(kind)

@@ -2,8 +2,8 @@
 
 1. R calls `attempt` with the name of a function. Errors and warnings are returned as text in R's syntax. Tables are
    written by `mcce.rcompat.columns`. `connect` checks that both packages have the same version.
-2. A model of R is a function `ask(table, n_rows, parts)`: R builds a data frame of the parts, by the template that it
-   keeps under the name `table`, and returns one column. R has one thread, so `RScores` refuses calls from others.
+2. A model in R is a function `ask(table, n_rows, parts)`: R builds a data frame from the parts, using the template that
+   it stores under the name `table`, and returns one column. R has one thread; `RScores` rejects calls from others.
 3. Explainers and results are sent as the bytes of their files. `changes`, `consequences`, `sentences` and `words`
    of a result are sent on request.
 4. Rows with missing cells that the model cannot predict are listed in `unexplained`.
@@ -65,7 +65,7 @@ Ask = Callable[[str, int, list[bytearray]], Mapping[str, Any]]
 
 
 def attempt(name: str, *arguments: Any) -> dict[str, Any]:
-    """Call a function of this module by name: its `value`, or the `error` and its class; and all `warnings`."""
+    """Call a function of this module by name; return its `value`, or the `error` and its class, and all `warnings`."""
     told: dict[str, Any] = {"value": None, "error": None, "kind": None}
     dialect = RDialect(name)
     with warnings.catch_warnings(record=True) as caught:
@@ -82,24 +82,24 @@ def attempt(name: str, *arguments: Any) -> dict[str, Any]:
 
 
 class RScores:
-    """A model of R: a function of a frame that gives one answer for each row.
+    """A model in R: a function of a frame that returns one prediction for each row.
 
     Parameters
     ----------
     ask : callable
         R's function.
     tables : sequence of (name, columns)
-        By which name R knows the template of a frame, one for each question in turn; the last for all that follow.
+        The names of R's templates of a frame, one for each query in order; the last is used for all further queries.
     """
 
     def __init__(self, ask: Ask, tables: Sequence[tuple[str, Sequence[SentColumn]]]) -> None:
         self._ask = ask
         self._tables = list(tables)
         self._thread = threading.get_ident()
-        self.__name__ = "score"  # what a decision is about, in words
+        self.__name__ = "score"  # the predicted quantity, for messages
 
     def __call__(self, frame: pd.DataFrame) -> Any:
-        """Return R's answers."""
+        """Return R's predictions."""
         if threading.get_ident() != self._thread:
             raise RError("R has one thread, and was asked from a second one; set n_jobs = 1")
         table, columns = self._tables[0]
@@ -117,7 +117,7 @@ class RScores:
 
 @dataclasses.dataclass(frozen=True)
 class Fitted:
-    """An explainer that R holds, with what the columns are there."""
+    """An explainer held by R, with the types of its columns in R."""
 
     explainer: MCCE
     columns: tuple[SentColumn, ...]
@@ -140,13 +140,13 @@ def connect(r_version: str) -> str:
 
 
 def fit(model: Any, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Fit an explainer; `model` is R's function under `ask`, or a model of Python's."""
+    """Fit an explainer; `model` is R's function under `ask`, or a Python model."""
     frame, columns = _read(data)
     arguments = {name: _whole(value) for name, value in options.items() if name not in _READ}
     for name, reads in _READ.items():
         if options.get(name) is not None:
             arguments[name] = reads(options[name])
-    if isinstance(arguments.get("random_state"), str):  # R has no whole numbers beyond 2**53
+    if isinstance(arguments.get("random_state"), str):  # R's doubles hold integers up to 2**53 only
         arguments["random_state"] = _seed(arguments["random_state"])
     fitted = Fitted(MCCE(_model(model, columns), **arguments).fit(frame, progress=False), columns)
     return {"fitted": fitted, **describe(fitted)}
@@ -189,7 +189,7 @@ def changes(found: Counterfactuals) -> dict[str, Any]:
 
 
 def consequences(found: Counterfactuals) -> dict[str, Any] | None:
-    """Return what usually follows from the actions of recourse; None of counterfactuals."""
+    """Return the expected consequences of the actions of recourse; None for counterfactuals."""
     if found.consequences is None:
         return None
     table = found.consequences.copy()
@@ -209,12 +209,12 @@ def words(found: Counterfactuals) -> str:
 
 
 def suspicious(found: Counterfactuals, level: str) -> dict[str, Any]:
-    """Return the counterfactuals that must not be sent before a person has read them, and why."""
+    """Return the counterfactuals that need a review before they are sent, and why."""
     return _written(index_as_columns(found.suspicious(level)))
 
 
 def criticise(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Judge each conditional of a chain by new rows."""
+    """Evaluate each conditional of a chain on new rows."""
     _check_names(options, inspect.signature(ChainModel.criticise).parameters, "criticise()")
     generator = fitted.explainer.generator_
     frame, _ = _read(data)
@@ -230,14 +230,14 @@ def suggest_fixed(data: Sent, fixed: Sequence[str], kinds: Mapping[Any, Any] | N
 
 
 def summary(found: Counterfactuals) -> dict[str, Any]:
-    """Return the figures of a result, as numbers."""
+    """Return the summary figures of a result, as numbers."""
     table = found.summary()
     figures = pd.to_numeric(table["value"], errors="coerce").astype(np.float64)
     return _written(pd.DataFrame({"figure": table.index.astype(str), "value": figures.to_numpy()}))
 
 
 def picture(found: Counterfactuals, path: str, id: Any, rank: int, size: Sequence[float]) -> None:
-    """Write the picture of one factual, or of all that changes, as a PNG file."""
+    """Write the plot of one factual, or of the changes of all factuals, as a PNG file."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -250,8 +250,8 @@ def picture(found: Counterfactuals, path: str, id: Any, rank: int, size: Sequenc
     pyplot.close(figure)
 
 
-def letter(found: Counterfactuals, id: Any) -> str:
-    return report.letter(found, _label(found, id))
+def letter(found: Counterfactuals, id: Any, reasons: bool = False) -> str:
+    return report.letter(found, _label(found, id), reasons=reasons)
 
 
 def dump(stored: Any) -> bytearray:
@@ -263,7 +263,7 @@ def dump(stored: Any) -> bytearray:
 
 
 def restore_explainer(model: Any, data: Sent, file: bytes, n_jobs: Any) -> Fitted:
-    """Return the explainer of a file; `data` is a table without rows, for what its columns are in R."""
+    """Return the explainer of a file; `data` is a table without rows that gives the types of the columns in R."""
     _, columns = _read(data)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "object.mcce"
@@ -272,11 +272,11 @@ def restore_explainer(model: Any, data: Sent, file: bytes, n_jobs: Any) -> Fitte
 
 
 def columns_of_file(data: Sent, file: bytes) -> dict[str, Any]:
-    """Return what R has to know of an explainer's file before its model can be asked.
+    """Return what R needs to know about an explainer's file before its model can be queried.
 
-    `data` has the columns as they are in R, and perhaps others. Told are the `names` of the explainer's columns in
-    order, the `levels` and the `units` of time that R's columns need, what is `fixed`, and whether the decision is
-    `by_label`.
+    `data` has the columns as they are in R, and possibly others. The result has the `names` of the explainer's columns
+    in order, the `levels` and the `units` of time that R's columns need, the `fixed` features, and whether the decision
+    is `by_label`.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "object.mcce"
@@ -298,7 +298,7 @@ def columns_of_file(data: Sent, file: bytes) -> dict[str, Any]:
 
 
 def describe(fitted: Fitted) -> dict[str, Any]:
-    """Return the seed, the decision and the like of a fitted explainer."""
+    """Return the seed, the decision and other properties of a fitted explainer."""
     generator = fitted.explainer.generator_
     return {
         "units": [column.unit for column in fitted.columns],
@@ -310,7 +310,7 @@ def describe(fitted: Fitted) -> dict[str, Any]:
 
 
 def _as_in_file(column: SentColumn, feature: Feature) -> SentColumn:
-    """Return a column of R's that holds all that an explainer of Python's may draw: its levels, its unit of time."""
+    """Return a column of R that can hold all values the explainer draws: with its levels and its unit of time."""
     if column.kind in ("factor", "ordered"):
         levels = texts_of(feature.levels, column.name) if feature.levels is not None else []
         more = [level for level in column.levels if level not in levels]
@@ -333,7 +333,7 @@ def restore_result(file: bytes) -> Counterfactuals:
 def explain_mcce(
     ask: Ask, x_explain: Sent, x_train: Sent | None, options: Mapping[str, Any], random_seed: bytes
 ) -> dict[str, Any]:
-    """Run `mcce.rcompat.explain_mcce`; R's session stream, `.Random.seed`, is gone on with where no seed is given."""
+    """Run `mcce.rcompat.explain_mcce`; without a seed, continue R's session stream, `.Random.seed`."""
     arguments = {name: _whole(value) for name, value in options.items()}
     session = RGenerator.from_random_seed(np.frombuffer(bytes(random_seed), dtype="<i4"))
     model = arguments.pop("featuremodel_object", None)
@@ -366,12 +366,12 @@ def explain_mcce(
 
 
 def send_frame(frame: pd.DataFrame) -> dict[str, Any]:
-    """Return a frame of Python's own, for example of `mcce.datasets`."""
+    """Return a frame created in Python, for example by `mcce.datasets`."""
     return _written(frame.reset_index(drop=True))
 
 
 def round_trip(data: Sent) -> dict[str, Any]:
-    """Return a table as it came, through a frame; for tests."""
+    """Return a table unchanged after conversion to a frame and back; for tests."""
     frame, columns = _read(data)
     return _written(frame, columns) | {"units": [column.unit for column in columns]}
 
@@ -418,14 +418,14 @@ def _read(data: Sent) -> tuple[pd.DataFrame, tuple[SentColumn, ...]]:
 
 
 def _written(frame: pd.DataFrame, columns: Sequence[SentColumn] | None = None) -> dict[str, Any]:
-    """Return a table for R; what its columns are is told only where R has no template for them."""
+    """Return a table for R; column types are included only if R has no template for them."""
     plain = frame if columns is not None else frame.set_axis(frame.columns.astype(str), axis=1)
     known = columns_of(plain) if columns is None else columns
     return describe_table(plain, known)
 
 
 def _result(found: Counterfactuals, columns: Sequence[SentColumn]) -> dict[str, Any]:
-    """Return the tables of a result that need no more work."""
+    """Return the tables of a result that need no further computation."""
     return {
         "frame": _written(found.frame.reset_index(drop=True), columns),
         "index": _index(found.frame.index.get_level_values("id")),
@@ -441,7 +441,7 @@ def _result(found: Counterfactuals, columns: Sequence[SentColumn]) -> dict[str, 
 
 
 def _index(labels: pd.Index[Any]) -> dict[str, Any]:
-    """Return ids as R wants them: row numbers, or names."""
+    """Return ids as row numbers or row names of R."""
     if labels.dtype.kind in "iu":
         return {"index": bytearray(labels.to_numpy().astype("<i4").tobytes())}
     return {"labels": join_texts([str(label) for label in labels])}
@@ -464,14 +464,14 @@ def _text(value: Any) -> str | None:
 
 
 def _model(model: Any, columns: Sequence[SentColumn]) -> Any:
-    """Return the model: a function of R's, under `ask`, or an object of Python's as it is."""
+    """Return the model: a function of R under `ask`, or a Python object unchanged."""
     if isinstance(model, Mapping):
         return RScores(model["ask"], [("data", columns)])
     return model
 
 
 def _whole(value: Any) -> Any:
-    """Return whole numbers as integers, since most numbers of R are doubles; in lists and dicts too."""
+    """Return integer-valued doubles as integers, also in lists and dicts; most numbers in R are doubles."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
@@ -482,7 +482,7 @@ def _whole(value: Any) -> Any:
 
 
 def _decision(sent: Any) -> Any:
-    """Return the decision: ends of an interval, wanted or unwanted labels."""
+    """Return the decision: the ends of an interval, or wanted or unwanted labels."""
     if not isinstance(sent, Mapping):
         return _whole(sent)
     kind, rest = sent["kind"], {name: value for name, value in sent.items() if name != "kind" and value is not None}
@@ -495,7 +495,7 @@ def _decision(sent: Any) -> Any:
 
 
 def _sampler(sent: Any) -> Any:
-    """Return samplers: a name, one with its parameters, or a dict of both by feature."""
+    """Return samplers: a name, a name with parameters, or a dict of these by feature."""
     if not isinstance(sent, Mapping):
         return sent
     if "sampler" not in sent or "parameters" not in sent:
@@ -506,7 +506,7 @@ def _sampler(sent: Any) -> Any:
 
 
 def _constraints(sent: Any) -> list[Constraint]:
-    """Return constraints: texts of rules, allow() as a named list, or named lists with the sections of a file."""
+    """Return constraints: rules as text, allow() as a named list, or named lists with the sections of a file."""
     if isinstance(sent, (str, Mapping)):
         sent = [sent]
     if not isinstance(sent, list):
@@ -543,10 +543,10 @@ def _seed(text: str) -> int:
 
 
 def _unreadable(explainer: MCCE, frame: pd.DataFrame) -> LeftOut | None:
-    """Return the rows with missing cells that the model cannot answer for; None if there are none.
+    """Return the rows with missing cells that the model cannot predict; None if there are none.
 
-    Rows with the same columns missing are asked about together, and refused together if the first of them is refused.
-    Where no row would be left, none is left out: the model's own error says more.
+    Rows with the same missing columns are queried together, and all rejected if the model fails on the first of them.
+    If the model fails on every row, no row is left out: the model's error is more informative.
     """
     schema = explainer.generator_.schema_
     if any(name not in frame.columns for name in schema.names):
@@ -560,7 +560,7 @@ def _unreadable(explainer: MCCE, frame: pd.DataFrame) -> LeftOut | None:
     for k, pattern in enumerate(patterns):
         lacking = listing([name for name, is_missing in zip(schema.names, pattern) if is_missing])
         for place in _refused(explainer, frame, rows[pattern_of.ravel() == k]):
-            reasons[place] = f"the model cannot answer where {lacking} is missing"
+            reasons[place] = f"the model cannot predict rows in which {lacking} is missing"
     if not reasons or len(reasons) == len(frame):
         return None
     left_out = LeftOut(frame, dict(sorted(reasons.items())))
@@ -573,7 +573,7 @@ def _unreadable(explainer: MCCE, frame: pd.DataFrame) -> LeftOut | None:
 
 
 def _refused(explainer: MCCE, frame: pd.DataFrame, rows: npt.NDArray[np.intp]) -> list[int]:
-    """Return the places, among some, of rows that the model cannot answer for; a half is asked about at a time."""
+    """Return which of the given rows the model cannot predict, by bisection."""
     if not rows.size or _answers(explainer, frame.iloc[rows]):
         return []
     if not _answers(explainer, frame.iloc[rows[:1]]):
@@ -583,7 +583,7 @@ def _refused(explainer: MCCE, frame: pd.DataFrame, rows: npt.NDArray[np.intp]) -
 
 
 def _answers(explainer: MCCE, frame: pd.DataFrame) -> bool:
-    """Whether the model answers for all of some rows; rows that cannot be encoded are left to `explain`."""
+    """Return whether the model can predict all given rows; rows that cannot be encoded are left to `explain`."""
     schema = explainer.generator_.schema_
     try:
         _, matrix = encode_factuals(frame, schema)

@@ -5,9 +5,9 @@ missing integers and logicals, time zones, units and integer64:
 
 name, kind     the kind is one of `KINDS`
 values         little-endian: float64 for "double", "Date", "POSIXct", "difftime", int64 for "integer64", else int32
-states         a byte for each row, or none if every value is known: 0 is a value, 1 is NA, 2 is NaN
+states         a byte for each row, or empty if no value is missing: 0 is a value, 1 is NA, 2 is NaN
 texts          UTF-8, each ended by a zero byte, of the codes of text and factors
-na_level       place of the level of a factor that is NA itself, else -1
+na_level       position of the level of a factor that is NA itself, else -1
 seconds, zone  length of a unit of dates and durations; time zone
 unit           unit of the pandas column; None: the coarsest of `UNITS` that is exact; "": plain numbers
 
@@ -45,7 +45,7 @@ DATED = ("Date", "POSIXct", "difftime")
 LEVELLED = ("character", "factor", "ordered")
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 VALUE, NA, NAN = 0, 1, 2
-NAN_BITS = np.uint64(0x7FF8_0000_0000_4E61)  # how a NaN of R is written in a frame; any other one is an NA
+NAN_BITS = np.uint64(0x7FF8_0000_0000_4E61)  # R's NaN in a frame; any other NaN is an NA
 NA_LABEL = "<NA>"  # the category of a level that is NA, as R prints it
 NO_INTEGER = np.iinfo(np.int32).min
 MOST_TICKS = 2.0**62
@@ -63,9 +63,9 @@ class SentColumn:
     levels : tuple of str
         Of a factor, as categories of pandas.
     na_level : int
-        Which of them is NA in R; -1 if none is.
+        The position of the level that is NA in R; -1 if none is.
     seconds : float
-        What one unit of a date or duration lasts.
+        Length of one unit of a date or duration.
     zone : str
     unit : str
         Unit of the pandas column of dates or durations; "" for plain numbers.
@@ -83,7 +83,7 @@ class SentColumn:
 def read_table(
     sent: Sequence[Mapping[str, Any]], n_rows: int, index: Any = None
 ) -> tuple[pd.DataFrame, tuple[SentColumn, ...]]:
-    """Return the frame of the columns that R sends, and what they are in R.
+    """Return the frame of the columns that R sends, and their types in R.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def read_table(
     names = [column.name for column, _ in read]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(f"the column name(s) {listing(twice)} stand more than once in the data frame; rename them.")
+        raise InputError(f"the column name(s) {listing(twice)} occur more than once in the data frame; rename them.")
     frame = pd.DataFrame(dict(enumerate(values for _, values in read)), index=pd.RangeIndex(n_rows))
     frame.columns = pd.Index(names, dtype=object)
     if index is not None:
@@ -108,10 +108,10 @@ def read_table(
 
 
 def read_column(sent: Mapping[str, Any], n_rows: int) -> tuple[SentColumn, Any]:
-    """Return one column that R sends: what it is, and an array of pandas or numpy."""
+    """Return the type and the values (an array of pandas or numpy) of one column that R sends."""
     name, kind = str(sent["name"]), str(sent["kind"])
     if kind not in KINDS:
-        raise InputError(f"column {name!r} is of the kind {kind!r}; known are {listing(KINDS)}. Convert it in R.")
+        raise InputError(f"column {name!r} has the kind {kind!r}; known are {listing(KINDS)}. Convert it in R.")
     states = np.frombuffer(bytes(sent.get("states") or bytes(n_rows)), dtype=np.uint8)
     width = np.dtype("<f8" if kind in ("double", *DATED) else "<i8" if kind == "integer64" else "<i4")
     values = np.frombuffer(bytes(sent["values"]), dtype=width).astype(width.newbyteorder("="))
@@ -130,12 +130,12 @@ def read_column(sent: Mapping[str, Any], n_rows: int) -> tuple[SentColumn, Any]:
 
 
 def write_table(frame: pd.DataFrame, columns: Sequence[SentColumn]) -> list[tuple[bytearray, bytearray, bytearray]]:
-    """Return values, states and texts of each column, as R reads them."""
+    """Return the values, states and texts of each column for R."""
     return [write_column(frame[column.name], column) for column in columns]
 
 
 def describe_table(frame: pd.DataFrame, columns: Sequence[SentColumn]) -> dict[str, Any]:
-    """Return a frame as R receives one that it has no template for: the number of rows, and each column by name."""
+    """Return a frame for which R has no template: the number of rows, and each column by name."""
     parts = zip(columns, write_table(frame, columns))
     return {
         "n_rows": len(frame),
@@ -163,7 +163,7 @@ def write_column(values: pd.Series[Any], column: SentColumn) -> tuple[bytearray,
         written = values.to_numpy(dtype=np.int64, na_value=0).astype("<i8")
     elif column.kind == "double" or not column.unit:
         if isinstance(values.dtype, np.dtype):
-            written = np.array(values, dtype=np.float64)  # whose NaN keep their bits
+            written = np.array(values, dtype=np.float64)  # keeps the bits of NaN
         else:
             written = values.to_numpy(dtype=np.float64, na_value=np.nan).copy()
         states[written.view(np.uint64) == NAN_BITS] = NAN
@@ -176,12 +176,12 @@ def write_column(values: pd.Series[Any], column: SentColumn) -> tuple[bytearray,
 
 
 def columns_of(frame: pd.DataFrame) -> tuple[SentColumn, ...]:
-    """Return what R is to make of a frame that did not come from there: the nearest of its vectors."""
+    """Return the types of R's vectors that are nearest to the columns of a frame created in Python."""
     return tuple(SentColumn(str(name), *_kind_of(frame[name])) for name in frame.columns)
 
 
 def texts_of(values: pd.Index[Any], name: str) -> list[str]:
-    """Return levels as R spells them: TRUE for True, 5 for 5 and for 5.0."""
+    """Return levels in R's spelling: TRUE for True, 5 for 5 and for 5.0."""
     texts = [text_of(value) for value in values]
     if len(set(texts)) < len(texts):
         raise InputError(f"the levels {listing(values)} of column {name!r} are not unique as text, as R needs them.")
@@ -197,12 +197,12 @@ def text_of(value: Any) -> str:
 
 
 def split_texts(texts: bytes) -> list[str]:
-    """Return the texts that are each ended by a zero byte."""
+    """Return the texts of bytes in which a zero byte ends each text."""
     return bytes(texts).decode("utf-8").split("\0")[:-1]
 
 
 def join_texts(texts: Sequence[str]) -> bytearray:
-    """Return texts, each ended by a zero byte."""
+    """Return the bytes of texts, each ended by a zero byte."""
     return bytearray("".join(f"{text}\0" for text in texts).encode("utf-8"))
 
 
@@ -239,7 +239,7 @@ def _read_levels(
 
 
 def _codes(values: pd.Series[Any], levels: pd.Index[Any], name: str) -> npt.NDArray[np.intp]:
-    """Return the place of each value among R's levels, matched by label; -1 where it is missing."""
+    """Return the position of each value among R's levels, matched by label; -1 for missing values."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         place = levels.get_indexer(pd.Index(values.cat.categories, dtype=object))
         codes = np.append(place, -1)[values.cat.codes.to_numpy()]
@@ -248,7 +248,7 @@ def _codes(values: pd.Series[Any], levels: pd.Index[Any], name: str) -> npt.NDAr
     unknown = (codes < 0) & ~values.isna().to_numpy(dtype=bool)
     if unknown.any():
         first = values[unknown].iloc[0]
-        raise InputError(f"column {name!r} holds {first!r}, which is none of R's levels {listing(levels)}.")
+        raise InputError(f"column {name!r} holds {first!r}, which is not one of R's levels {listing(levels)}.")
     return np.asarray(codes)
 
 

@@ -1,9 +1,9 @@
-"""Conditionals from functions of R: probabilities, quantiles or draws become draws.
+"""Conditionals from functions of R that return probabilities, quantiles or draws.
 
 1. `learn(x, y)` gets the givens as a data frame and the target as a vector, and returns a model. Numbers and dates are
    doubles, levels factors (all levels in `x`, those of training rows in `y`). R's generator is seeded for the call, and
    restored.
-2. Draws use the function that is given:
+2. Draws use the given function:
 
    "probs"      `probs(object, newdata)`: the probability of each level
    "quantiles"  `quantiles(object, newdata, p)`: a column for each of `n_quantiles` levels p, linear in between; beyond
@@ -57,11 +57,11 @@ from mcce.wording import Parameter, Value
 
 QUESTIONS = ("probs", "quantiles", "draw")
 NUMBERS, LEVELS = frozenset({"numeric"}), frozenset({"categorical", "ordered"})
-ASKED_TOGETHER = 10_000  # draws by one call of R, where it is asked again
+ASKED_TOGETHER = 10_000  # draws in one call of R when values are redrawn
 LARGEST_SEED = 2**31 - 1
 N_QUANTILES = 19
-HALF_WIDTH = 0.125  # of an interval that a density is read from, in spreads
-PROBED = 6  # rows that `fit` asks about, to see whether one depends on another
+HALF_WIDTH = 0.125  # half the width of the interval that a density is computed from, in spreads
+PROBED = 6  # rows that `fit` queries to check that predictions of rows are independent
 
 Self = TypeVar("Self", bound="RConditional")
 
@@ -69,7 +69,7 @@ Self = TypeVar("Self", bound="RConditional")
 @stateful("rcompat.PredictedNumbers")
 @dataclass(frozen=True)
 class PredictedNumbers:
-    """What is drawn from quantiles: their levels, the tails, the shared numbers, the column and its cells."""
+    """A distribution given by quantiles: their levels, the tails, the shared numbers, the column and its cells."""
 
     levels: Floats = stored(FLOAT, None, rising=True, filled=True)
     tails: Tails = stored(Tails)
@@ -78,7 +78,7 @@ class PredictedNumbers:
     cells: Cells = stored(Cells)
 
     def density(self, predicted: PredictedQuantiles, values: Floats) -> Floats:
-        """Return the probability of each number with point mass, and the density of each other one."""
+        """Return the probability of each number with point mass, and the density of each other number."""
         at_value = self.cells.mass(predicted, values, values)
         is_shared = np.isin(values, self.shared.numbers)
         at_value = np.where(is_shared, predicted.mass(*self.shared.bounds(values, values)), at_value)
@@ -93,20 +93,20 @@ class PredictedNumbers:
 
 
 class RConditional(ConditionalSampler):
-    """Draws from a model that functions of R learn and ask; a subclass says how they are called.
+    """A conditional whose model is fitted and queried by functions of R; a subclass defines how they are called.
 
     Attributes
     ----------
     own_rng : bool
-        Whether `draw` takes R's generator.
+        Whether `draw` uses R's generator.
     n_quantiles : int
-        Levels that `quantiles` is asked for.
+        Number of levels that `quantiles` is called with.
     random_state : int or None
         Seed of R's generator in `learn`, together with the chain's; None for a fresh one.
     """
 
     thread_safe = False
-    maker: str  # the function of the user's that made the sampler, for messages
+    maker: str  # the user's function that created the sampler, for messages
     own_rng_as_written: ClassVar[str] = "own_rng=True"
 
     own_rng: bool
@@ -115,34 +115,34 @@ class RConditional(ConditionalSampler):
 
     @abstractmethod
     def question(self) -> str:
-        """Return which function there is beside `learn`: one of `QUESTIONS`."""
+        """Return which function is given beside `learn`: one of `QUESTIONS`."""
 
     @abstractmethod
     def learn_in_r(self, x: pd.DataFrame, y: pd.Series[Any], seed: int) -> Any:
-        """Return what R has learned, or a key for it."""
+        """Return the model that R has fitted, or its key."""
 
     @abstractmethod
     def ask_r(self, question: str, learned: Any, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
-        """Return R's answer for some rows, column by column; levels that are drawn as places among those of `y`.
+        """Return R's values for the rows, column by column; drawn levels are positions among the levels of `y`.
 
         Parameters
         ----------
         question : {"probs", "quantiles", "draw", "own_draw"}
-            The last one is `draw` by R's generator, row by row.
+            "own_draw" is `draw` with R's generator, row by row.
         learned : what `learn_in_r` returned
         newdata : DataFrame
         numbers : array
             The levels p of "quantiles", a uniform number for each row of "draw", a seed for each of "own_draw".
         seed : int
-            Of R's generator, for all but "own_draw".
+            Seed of R's generator, except for "own_draw".
         """
 
     def forget_in_r(self, learned: Any) -> None:
-        """Let R drop what it has learned; nothing need be done where R's collector does."""
+        """Delete the model in R; a no-op where R's garbage collector does so."""
 
     @property
     def handles(self) -> frozenset[str]:  # type: ignore[override]
-        """Kinds of target that the functions can draw."""
+        """Return the kinds of target that the functions can draw."""
         return {"probs": LEVELS, "quantiles": NUMBERS}.get(self.question(), frozenset(KINDS))
 
     def fit(self: Self, given: Table, target: Column) -> Self:
@@ -196,8 +196,8 @@ class RConditional(ConditionalSampler):
         return RestrictedDraw(drawn, np.isnan(drawn), mass)
 
     def _draw_until_allowed(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        """Draw each row until its value is allowed, with R asked about several attempts at a time."""
-        drawn: dict[int, Floats] = {}  # by attempt, for the rows that waited when R was asked
+        """Redraw each row until its value is allowed; each call of R makes several attempts."""
+        drawn: dict[int, Floats] = {}  # by attempt, for the rows that were pending at the call of R
         asked = np.arange(given.n_rows)
 
         def draw(waiting: Ints, attempt: int) -> RestrictedDraw:
@@ -253,7 +253,7 @@ class RConditional(ConditionalSampler):
             check_type(self.margin_, "margin_", MarginalSampler)
             self.margin_.check_state(given, target, n_rows)
             return
-        require(self.n_levels_ == target.n_levels, "n_levels_ are not as many as the levels of the target")
+        require(self.n_levels_ == target.n_levels, "n_levels_ differs from the number of levels of the target")
         check_array(self.codes_, "codes_", FLOAT, None)
         known = np.isin(self.codes_, np.arange(self.n_levels_)).all() and np.unique(self.codes_).size > 1
         require(known if self.n_levels_ else not self.codes_.size, "codes_ are not levels of the target")
@@ -264,7 +264,7 @@ class RConditional(ConditionalSampler):
             check_type(self.numbers_, "numbers_", PredictedNumbers)
 
     def check_parameters(self) -> None:
-        """Refuse parameters that cannot be used."""
+        """Raise if a parameter is invalid."""
         question = self.question()
         if not isinstance(self.own_rng, bool) or (self.own_rng and question != "draw"):
             raise InputError(
@@ -280,7 +280,7 @@ class RConditional(ConditionalSampler):
                 Value(True),
                 " for ",
                 Parameter("draw"),
-                " only: probabilities and quantiles take no random numbers.",
+                " only: probabilities and quantiles use no random numbers.",
             )
         check_count(self.n_quantiles, "n_quantiles", self, 2)
         resolve_seed(self.random_state)
@@ -295,7 +295,7 @@ class RConditional(ConditionalSampler):
         return self.learn_in_r(as_frame(given), y, seed % LARGEST_SEED)
 
     def _fit_numbers(self, given: Table, target: Column, seed: int) -> PredictedNumbers:
-        """Learn what lies beyond the outer quantiles from fits without each row, and which numbers are shared."""
+        """Fit the tails beyond the outer quantiles by cross-fitting, and find the shared numbers."""
         values = target.values
         levels = (np.arange(self.n_quantiles) + 1.0) / (self.n_quantiles + 1)
         fold = deal_folds(values.size, seed)
@@ -313,7 +313,7 @@ class RConditional(ConditionalSampler):
         return PredictedNumbers(levels, tails, shared, ColumnDensity.of(values), Cells.of(values))
 
     def _probabilities(self, given: Table, seed: int = 1) -> Floats:
-        """Return the probabilities of all levels, those that no training row has included."""
+        """Return the probabilities of all levels, including levels without training rows."""
         probabilities = np.zeros((given.n_rows, self.n_levels_))
         asked = self._ask("probs", self.learned_, given, np.empty(0), self.codes_.size, seed)
         probabilities[:, self.codes_.astype(np.intp)] = asked
@@ -330,7 +330,7 @@ class RConditional(ConditionalSampler):
         return shared.become(predicted.draw(rng.uniform(), *bounds))
 
     def _ask(self, question: str, learned: Any, given: Table, numbers: Floats, n_columns: int, seed: int = 1) -> Floats:
-        """Return a matrix of R's answers; rows that are equal are asked about once."""
+        """Return a matrix of R's values; equal rows are passed once."""
         if not given.n_rows:
             return np.empty((0, n_columns))
         rows, place = np.unique(given.matrix, axis=0, return_inverse=True)
@@ -360,7 +360,7 @@ class RConditional(ConditionalSampler):
         return answer.astype(np.float64)
 
     def _check_rows_alone(self, given: Table) -> None:
-        """Refuse a function whose answer for a row depends on the rows beside it, or on R's generator."""
+        """Raise if the value of a row depends on other rows, or on R's generator."""
         rows = np.unique(np.linspace(0, given.n_rows - 1, PROBED).astype(np.intp))
         uniform = (np.arange(rows.size) + 0.5) / rows.size
         question = self.question()
@@ -376,15 +376,15 @@ class RConditional(ConditionalSampler):
 
         together, apart = ask(rows, uniform, 1)[::-2], ask(rows[::-2], uniform[::-2], 2)
         if not np.allclose(together, apart, rtol=1e-9, atol=1e-12):
-            remedy = f" For a draw by R's generator say {self.own_rng_as_written}." if question == "draw" else ""
+            remedy = f" To draw with R's generator, set {self.own_rng_as_written}." if question == "draw" else ""
             raise SamplerError(
-                f"feature {self.target_}: {question} of {self.maker} gives a row another answer beside other rows, or "
-                f"at another state of R's generator; it must be a function of the row alone.{remedy}"
+                f"feature {self.target_}: {question} of {self.maker} returns another value for a row beside other "
+                f"rows, or at another state of R's generator; it must be a function of the row alone.{remedy}"
             )
 
 
 def as_frame(given: Table) -> pd.DataFrame:
-    """Return givens as R gets them, with their own names and levels."""
+    """Return givens as a data frame for R, with their names and levels."""
     columns = {str(f.name): as_column(f, given.matrix[:, j]) for j, f in enumerate(given.features)}
     if len(columns) < len(given.features):
         raise InputError(f"the names {listing([f.name for f in given.features])} are not unique as text; rename them.")
@@ -392,7 +392,7 @@ def as_frame(given: Table) -> pd.DataFrame:
 
 
 def as_column(feature: Feature, values: Floats, codes: Floats | None = None) -> Any:
-    """Return one column for R: numbers as they are, levels by their names, all of them or those with the codes."""
+    """Return one column for R: numbers unchanged, levels by name, all levels or those with the given codes."""
     if feature.levels is None:
         return values
     used = np.arange(feature.n_levels, dtype=np.float64) if codes is None else codes

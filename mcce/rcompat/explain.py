@@ -1,4 +1,4 @@
-"""mcceR's call: the three stages in a row, with R's stream running through them."""
+"""mcceR's call: the three stages in sequence, on one stream of R."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class MCCEResult:
     cf_measures : DataFrame
         For the same rows `id_explain`, `counterfactual_rank`, `pred`, and `measure_...` for each measure.
     fixed_features, mutable_features : tuple
-        Names; `decision` is the last of the fixed ones where it was used.
+        Names; `decision`, if used, is the last of the fixed ones.
     time : Series or None
         Seconds: `fit.time`, `generate.time`, `process.time` (None with timing=False).
     featuremodel_object : FeatureModel or None
-        With return_featuremodel_object=True: the fitted trees, to be passed to another call.
+        With return_featuremodel_object=True: the fitted trees, which can be passed to another call.
     sim_data : DataFrame or None
         With return_sim_data=True: every generated row, `id_explain` first.
     """
@@ -101,19 +101,19 @@ def explain_mcce(
     fixed_features : str or list, optional
         Features that may not change.
     c_int : pair of numbers
-        The wanted predictions, both ends included. An `Interval` can say of which class the score is.
+        The wanted predictions, both ends included. An `Interval` can name the class of the score.
     featuremodel_object : FeatureModel, optional
         From an earlier call; x_train, fixed_features, c_int and everything about the fit are then taken from it.
     fit_autoregressive_model : {"ctree", "rpart"}
     fit_decision : bool
         Whether the trees condition on the decision.
     fit_seed, generate_seed : int, RGenerator or None
-        R's seeds. A `generate_seed` of None goes on after the fit. A `fit_seed` of None is a fresh one, where R would
-        go on with its session's stream: to do that, give an `RGenerator`.
+        R's seeds. `generate_seed=None` continues the stream of the fit. `fit_seed=None` draws a fresh seed, where R
+        would continue its session's stream; an `RGenerator` continues that stream.
     generate_K : int
         Rows generated for each factual.
     process_measures : sequence of {"validation", "L0", "L1", "L2", "gower"}
-        In the order in which they sort.
+        In order of priority in sorting.
     process_return_best_k : int
         Counterfactuals for each factual, at most.
     process_remove_invalid : bool
@@ -121,7 +121,7 @@ def explain_mcce(
     process_sort_by_measures_order : bool
         Without effect, as in mcceR: rows are always sorted.
     return_featuremodel_object, return_sim_data, timing : bool
-        What the result holds besides.
+        Whether the result also holds the trees, the generated rows and the times.
     **tree_arguments
         R's arguments of `rpart.control` or `ctree_control`: cp, minsplit, minbucket, maxdepth, xval, mincriterion, ...
 
@@ -168,7 +168,7 @@ def explain_mcce(
         check_names(frame.columns, [*own, *RESULT_COLUMNS, *(f"measure_{name}" for name in measures)])
         check_present(factuals, frame.columns, "x_explain")
         check_fixed(fixed_features, list(frame.columns))
-        translate(fit_autoregressive_model, tree_arguments)  # a misspelt argument shows before the model is asked
+        translate(fit_autoregressive_model, tree_arguments)  # raise for a misspelt argument before the model is queried
         rng = _stream(fit_seed)
         fitted = fit_autoregressive(
             frame,
@@ -222,7 +222,7 @@ def _decision(
 
 
 def _ends(c_int: Sequence[float] | Interval) -> tuple[float, float]:
-    """Return the two ends; mcceR's interval is closed."""
+    """Return the two ends of the interval; mcceR's interval is closed."""
     if isinstance(c_int, Interval):
         if c_int.closed != "both":
             raise InputError(
@@ -233,7 +233,7 @@ def _ends(c_int: Sequence[float] | Interval) -> tuple[float, float]:
             )
         if c_int.margin:
             raise InputError(
-                Parameter("c_int"), f" is {c_int}; mcceR knows no margin: give the narrower interval itself."
+                Parameter("c_int"), f" is {c_int}; mcceR has no margin: give the narrower interval itself."
             )
         return c_int.low, c_int.high
     ends = list(c_int) if isinstance(c_int, (Sequence, np.ndarray)) and not isinstance(c_int, str) else []
@@ -247,5 +247,5 @@ def _stream(seed: Seed) -> RGenerator:
 
 
 def _handed(frame: pd.DataFrame, array_dtype: Any) -> Any:
-    """Return what the model is asked on: an array if x_train was one."""
+    """Return the input of the model: an array if x_train was one."""
     return frame if array_dtype is None else frame.to_numpy(dtype=array_dtype)

@@ -1,4 +1,4 @@
-"""Kernels that run over every generated row: leaves counted and dealt out, and measures."""
+"""Kernels over all generated rows: rows of leaves, drawn values, and measures."""
 
 import math
 
@@ -11,7 +11,7 @@ from mcce.base.compiling import cached
 
 @cached(nogil=True, error_model="numpy")
 def count_leaves(leaf, count, order):
-    """Count the rows of each leaf; write the leaves in order of first appearance and return how many they are."""
+    """Count the rows of each leaf; write the leaves in order of first appearance and return their number."""
     seen = 0
     for i in range(leaf.size):
         node = leaf[i]
@@ -24,7 +24,7 @@ def count_leaves(leaf, count, order):
 
 @cached(nogil=True, error_model="numpy")
 def deal(leaf, place, drawn, out):
-    """Give each row the next value drawn for its leaf; `place` is where these begin, and moves on."""
+    """Assign each row the next value drawn for its leaf; `place` is the next position of each leaf and is updated."""
     for i in range(leaf.size):
         node = leaf[i]
         out[i] = drawn[place[node]]
@@ -33,7 +33,7 @@ def deal(leaf, place, drawn, out):
 
 @cached(nogil=True, error_model="numpy")
 def count_changes(rows, factuals, K, out):
-    """L0: how many columns differ from the factual's; K rows a factual."""
+    """Return L0, the number of columns that differ from the factual's; K rows for each factual."""
     for j in range(rows.shape[1]):
         for f in range(factuals.shape[0]):
             x = factuals[f, j]
@@ -43,7 +43,7 @@ def count_changes(rows, factuals, K, out):
 
 @cached(nogil=True, error_model="numpy")
 def sum_steps(rows, factuals, K, is_number, squared, out):
-    """L1 or, squared, L2: columns at even and at odd places summed apart, then added. A changed level is one step."""
+    """Return L1 or, squared, L2: sum even and odd columns separately, then add both. A changed level is one step."""
     odd = np.empty(K)
     for f in range(factuals.shape[0]):
         even = out[f * K : (f + 1) * K]
@@ -63,7 +63,7 @@ def sum_steps(rows, factuals, K, is_number, squared, out):
 
 @cached(nogil=True, error_model="numpy")
 def sum_gower(rows, factuals, K, role, span, same, out):
-    """Gower as mcceR has it: numbers over the range of the candidates, one for each *equal* factor level."""
+    """Return mcceR's Gower: numbers divided by the range of the candidates, and 1 for each *equal* factor level."""
     for j in range(rows.shape[1]):
         for f in range(factuals.shape[0]):
             x = factuals[f, j]

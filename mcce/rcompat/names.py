@@ -1,4 +1,4 @@
-"""R's names and ours: for the functions of the R package, for the call of mcceR, and for arguments of the trees."""
+"""Names in R and in mcce: functions of the R package, arguments of mcceR's call, and arguments of the trees."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mcce.wording import Either, Parameter, PythonOnly, Value
 
 @dataclass(frozen=True)
 class Name:
-    """One parameter: as R spells it, and as mcce does (None: it has none)."""
+    """One parameter: its name in R and in mcce (None: no counterpart)."""
 
     r: str
     mcce: str | None
@@ -34,17 +34,17 @@ FUNCTIONS = {  # of the R package, by the name of their counterpart in Python
     "explain": "explain",
     "letter": "letter",
 }
-TABLES = {"fit": "data"} | dict.fromkeys(("explain", "recourse", "generate"), "newdata")  # what X is called there
+TABLES = {"fit": "data"} | dict.fromkeys(("explain", "recourse", "generate"), "newdata")  # the name of X in R
 ABSENT = frozenset({"predictors", "relations", "sample_weight", "training"})  # parameters without a counterpart in R
 
 CALL = (
     Name("model", "model"),
     Name("x_explain", "X"),
     Name("x_train", "X"),
-    Name("predict_model", None),  # mcce.MCCE takes a function as the model itself
+    Name("predict_model", None),  # mcce.MCCE accepts a function as the model
     Name("fixed_features", "fixed"),
     Name("c_int", "decision"),
-    Name("featuremodel_object", None),  # a fitted mcce.MCCE explains again and again
+    Name("featuremodel_object", None),  # a fitted mcce.MCCE can be reused
     Name("fit.autoregressive_model", "sampler"),
     Name("fit.decision", "condition_on_decision"),
     Name("fit.seed", "random_state"),
@@ -79,7 +79,7 @@ CTREE = (
 )
 
 TREES = {"ctree": CTREE, "rpart": RPART}
-CONTROLS = {"ctree": "controls", "rpart": "control"}  # the argument in which R takes them as one list
+CONTROLS = {"ctree": "controls", "rpart": "control"}  # the argument that takes them as one list in R
 VALUES = {
     "teststat": {"quad": "quadratic", "max": "maximum"},
     "testtype": {"Bonferroni": "bonferroni", "Univariate": "univariate", "Teststatistic": "none"},
@@ -88,7 +88,7 @@ VALUES = {
 
 @dataclass(frozen=True)
 class TreeArguments:
-    """The parameters that trees are grown with, and whether each fit takes a permutation from the stream."""
+    """The parameters of the trees, and whether each fit draws a permutation from the stream."""
 
     engine: str
     grow: dict[str, Any]
@@ -96,8 +96,8 @@ class TreeArguments:
 
 
 def translate(engine: str, given: Mapping[str, Any]) -> TreeArguments:
-    """Translate R's arguments of the trees; an unknown one is an error."""
-    must_be = f"mcceR knows {spell_all(TREES)}: {did_you_mean(engine, TREES)}"
+    """Translate R's arguments of the trees; raise if one is unknown."""
+    must_be = f"mcceR supports {spell_all(TREES)}: {did_you_mean(engine, TREES)}"
     check(engine in TREES, engine, "fit_autoregressive_model", must_be)
     arguments = dict(given)
     control = arguments.pop(CONTROLS[engine], None) or {}
@@ -127,7 +127,7 @@ def translate(engine: str, given: Mapping[str, Any]) -> TreeArguments:
 
 def _rpart_arguments(given: dict[str, Any]) -> TreeArguments:
     grow = {
-        "min_split": _whole(given, "minsplit", 20, 0) if "minsplit" in given else None,  # one alone sets the other
+        "min_split": _whole(given, "minsplit", 20, 0) if "minsplit" in given else None,  # one alone sets both
         "min_leaf": _whole(given, "minbucket", 7, 1) if "minbucket" in given else None,
         "cp": _number(given, "cp", 0.01),
         "max_depth": _whole(given, "maxdepth", 30, 1, 30),
@@ -144,7 +144,7 @@ def _ctree_arguments(given: dict[str, Any]) -> TreeArguments:
         "mincriterion": _number(given, "mincriterion", 0.95),
         "min_split": _whole(given, "minsplit", 20, 0),
         "min_leaf": _whole(given, "minbucket", 7, 1),
-        "max_depth": _whole(given, "maxdepth", 0, 0) or None,  # 0 is R's word for no limit
+        "max_depth": _whole(given, "maxdepth", 0, 0) or None,  # 0 means no limit in R
     }
     return TreeArguments("ctree", grow, permutes=False)
 
@@ -152,7 +152,7 @@ def _ctree_arguments(given: dict[str, Any]) -> TreeArguments:
 def _whole(given: dict[str, Any], name: str, default: int, low: int, high: int | None = None) -> int:
     value = given.get(name, default)
     if isinstance(value, (float, np.floating)) and value.is_integer():
-        value = int(value)  # most numbers of R are doubles
+        value = int(value)  # most numbers in R are doubles
     return check_count(value, name, least=low, most=high)
 
 

@@ -1,6 +1,6 @@
 """Functions of an R session as a conditional (`mcce.rcompat.conditional`).
 
-R registers a function of (what, key, table) under a name (`lend`); a stored explainer holds the name only. "learn" gets
+R registers a function of (what, key, table) under a name (`lend`); a stored explainer has only the name. "learn" gets
 givens, target `y` and `seed`, and returns a key; "forget" drops it. "probs", "quantiles", "draw" and "own_draw" get
 rows, `numbers` and `seed`, and return the bytes of doubles (`RConditional.ask_r`). Tables are written by
 `mcce.rcompat.columns`.
@@ -27,39 +27,39 @@ Lent = Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]]
 
 NAME = "lent_by_r"
 
-_lent: dict[str, tuple[Lent, int]] = {}  # by name, of the R session that this process runs in, with its thread
+_lent: dict[str, tuple[Lent, int]] = {}  # functions of this process's R session, by name, with its thread
 
 
 class RError(MCCEError):
-    """A function of R stopped, or cannot be called from here."""
+    """A function of R raised an error, or cannot be called from this process."""
 
 
 def lend(name: str, function: Lent) -> None:
-    """Take a function of R under a name, in place of an earlier one of that name."""
+    """Register a function of R under a name; replace an earlier one of that name."""
     if NAME not in SAMPLERS.known:
         register_sampler(NAME, LentSampler)
     _lent[name] = function, threading.get_ident()
 
 
 class LentSampler(RConditional):
-    """Draws from a model that functions of an R session learn and ask.
+    """A conditional whose model is fitted and queried by functions of an R session.
 
     Parameters
     ----------
     name : str
-        The name that R has lent its functions by.
+        The name under which R has registered its functions.
     asks : {"draw", "probs", "quantiles"}
-        What they can be asked for.
+        What the functions return.
     own_rng : bool
-        Whether `draw` takes R's generator.
+        Whether `draw` uses R's generator.
     kinds : sequence of str or None
-        Kinds of target that the functions can draw; None for all that `asks` can give.
+        Kinds of target that the functions can draw; None for all kinds that suit `asks`.
     maker : str
-        The function of the R package that made the sampler, for messages.
+        The function of the R package that created the sampler, for messages.
     n_quantiles : int
-        Levels that `quantiles` is asked for.
+        Number of levels that `quantiles` is called with.
     random_state : int
-        Seed of R's generator while it learns, together with the chain's.
+        Seed of R's generator during `learn`, together with the chain's.
     """
 
     own_rng_as_written = "own_rng = TRUE"
@@ -117,7 +117,7 @@ class LentSampler(RConditional):
 
     def _call(self, what: str, key: str, table: Mapping[str, Any]) -> Mapping[str, Any]:
         if self.name not in _lent:
-            raise SamplerError(f"no R session has lent {self.name!r}; an explainer with functions of R is used from R.")
+            raise SamplerError(f"no R session has registered {self.name!r}; use explainers with functions of R from R.")
         function, thread = _lent[self.name]
         if threading.get_ident() != thread:
             raise RError("R has one thread, and was asked from a second one; set n_jobs = 1")

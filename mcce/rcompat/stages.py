@@ -1,22 +1,22 @@
-"""The three stages of mcceR, as R runs them: `fit`, `generate`, `process`.
+"""The three stages of mcceR in R's order: `fit`, `generate`, `process`.
 
-Columns: integers, doubles and logicals (pandas: bool) are numbers; party tests a logical as a factor, and takes it as
-one if it is the response. Factors (category) and text are levels, text in alphabetical order; ordered factors are
-ordered. Factuals are matched by label. Generated columns of mutable features have the training dtype, of fixed ones the
-factuals'. Missing values, dates and reserved names are refused, as mcceR cannot handle them.
+Columns: integers, doubles and logicals (pandas: bool) are numbers; party treats a logical as a factor in tests and as
+the response. Factors (category) and text are levels, text in alphabetical order; ordered factors are ordered. Factuals
+are matched by label. Generated columns of mutable features have the training dtype, fixed columns that of the factuals.
+Missing values, dates and reserved names raise an error, because mcceR cannot handle them.
 
 `fit`: one tree for each mutable feature, in column order, on the fixed features, `decision` (1 where the prediction
-lies in c_int, ends included) and the mutable features before it. Without any of these the first tree has one constant
-column. A fit of rpart with xval > 0 takes a permutation of the training rows from the stream.
+lies in c_int, ends included) and the preceding mutable features. Without any of these the first tree has one constant
+column. A fit of rpart with xval > 0 draws a permutation of the training rows from the stream.
 
-`generate`: K rows for each factual, from R's one stream. Rows are routed down each tree; leaves are visited in the
-order in which they first appear, and each draws as many of its training rows, with replacement, as it has rows. A leaf
-with a single training row r is the trap of R's `sample()`: the draw is from the rows 1, ..., r. A row that rpart leaves
-in an inner node draws from all rows of that node.
+`generate`: K rows for each factual, from R's single stream. Rows are routed down each tree; leaves are visited in order
+of first appearance, and for each of its rows a leaf draws one of its training rows, with replacement. For a leaf with a
+single training row r, R's `sample()` draws from the rows 1, ..., r. A row that stops in an inner node of rpart draws
+from all rows of that node.
 
 `process`: `validation`, `L0`, `L1` and `L2` (raw scales) and `gower` (mcceR's, see `mcce.rcompat`) of every row, over
-the mutable columns. Rows are sorted by the measures, validation descending, stably. Invalid rows are dropped if asked,
-and the first rows of each factual are kept.
+the mutable columns. A stable sort orders rows by the measures, validation descending. Invalid rows are dropped on
+request, and the first rows of each factual are kept.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from mcce.trees.rpart.tree import RpartTree
 from mcce.trees.tree import Tree
 from mcce.wording import Either, Parameter, PythonOnly
 
-DECISION = "decision"  # the column that says whether a row has the wanted decision
-DUMMY = "dummy"  # the constant column that the first tree is grown on where there is nothing else
+DECISION = "decision"  # column: whether a row has the wanted decision
+DUMMY = "dummy"  # constant column: given of the first tree if there is no other
 RESULT_COLUMNS = ("id_explain", "row_id", "counterfactual_rank", "pred")
 
 
 def read_columns(frame: pd.DataFrame, where: str) -> list[Feature]:
-    """Return the features of a training frame, logicals as numbers that come back as logicals."""
+    """Return the features of a training frame; logicals are numbers that are decoded to logicals."""
     for name, dtype in frame.dtypes.items():
         if is_dated(dtype):
             raise InputError(
@@ -62,7 +62,7 @@ def read_columns(frame: pd.DataFrame, where: str) -> list[Feature]:
                 Parameter(where),
                 " holds dates",
                 PythonOnly(f" (dtype {dtype})"),
-                ", on which R's trees and measures do not agree: convert it to a number, such as days.",
+                ", which R's trees and measures treat differently: convert it to a number, such as days.",
             )
     logical = [name for name, dtype in frame.dtypes.items() if is_logical(dtype)]
     features = Schema.from_data(frame.astype(dict.fromkeys(logical, np.float64)), where=where).features
@@ -70,7 +70,7 @@ def read_columns(frame: pd.DataFrame, where: str) -> list[Feature]:
 
 
 def party_response(column: Column) -> Column:
-    """Return a target as party takes it: a logical is a factor as the response."""
+    """Return a target as party reads it: a logical response is a factor."""
     feature = column.feature
     if not is_logical(feature.dtype):
         return column
@@ -78,7 +78,7 @@ def party_response(column: Column) -> Column:
 
 
 def encode_column(column: pd.Series[Any], feature: Feature, where: str) -> Floats:
-    """Return the values as numbers or level codes; a number need not fit in the training data's dtype."""
+    """Return the values as numbers or level codes; numbers may exceed the range of the training dtype."""
     missing = np.flatnonzero(column.isna().to_numpy(dtype=bool))
     if missing.size:
         raise InputError(
@@ -88,14 +88,14 @@ def encode_column(column: pd.Series[Any], feature: Feature, where: str) -> Float
             f"{spell(column.index[missing[0]])}; mcceR's measures and draws do not handle them: fill "
             "them in or drop the rows, or use ",
             Either(PythonOnly("mcce.MCCE"), "mcce()"),
-            ", where missing is a value like another.",
+            ", which treats missing as a value.",
         )
     wide = replace(feature, dtype=np.dtype(np.float64)) if feature.is_numeric else feature
     return wide.encode(column, where)
 
 
 def encode_columns(frame: pd.DataFrame, features: Sequence[Feature], where: str) -> Floats:
-    """Return some columns of a frame as one Fortran-ordered matrix."""
+    """Return columns of a frame as one Fortran-ordered matrix."""
     check_present(frame, (feature.name for feature in features), where)
     matrix = np.empty((len(frame), len(features)), order="F")
     for j, feature in enumerate(features):
@@ -109,7 +109,7 @@ def constant(name: str) -> Feature:
 
 
 def gower_roles(features: Sequence[Feature]) -> npt.NDArray[np.int8]:
-    """Return what a column is to mcceR's Gower: 1 a number, 0 a factor, -1 nothing (logicals and text)."""
+    """Return the roles of columns in mcceR's Gower: 1 for numbers, 0 for factors, -1 (ignored) for logicals, text."""
     roles = [
         -1 if is_logical(f.dtype) else 1 if f.is_numeric else 0 if isinstance(f.dtype, pd.CategoricalDtype) else -1
         for f in features
@@ -132,17 +132,17 @@ def check_fixed(fixed_features: str | Iterable[Hashable] | None, names: Sequence
 
 
 def check_names(names: Iterable[Hashable], reserved: Iterable[str]) -> None:
-    """Refuse the names that the table of candidates uses for columns of its own."""
+    """Raise if a column has a reserved name of the table of candidates."""
     taken = [name for name in names if name in set(reserved)]
     if taken:
         raise InputError(
-            f"x_train has the column(s) {listing(taken)}, a name that explain_mcce uses for a column of its own "
-            "(mcceR would overwrite it); rename the column."
+            f"x_train has the column(s) {listing(taken)}, a reserved name of explain_mcce (mcceR would "
+            "overwrite it); rename the column."
         )
 
 
 def check_present(frame: pd.DataFrame, names: Iterable[Hashable], where: str) -> None:
-    """Refuse a frame without rows, or without one of the columns."""
+    """Raise if a frame has no rows or lacks a column."""
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise InputError(
@@ -161,12 +161,12 @@ GROW: Mapping[str, Callable[..., RpartTree | CtreeTree]] = {"ctree": _grow_ctree
 
 @dataclass(frozen=True)
 class FeatureModel:
-    """The fitted trees and what generating from them needs: mcceR's `featuremodel_object`.
+    """The fitted trees and all that generating from them needs: mcceR's `featuremodel_object`.
 
     Attributes
     ----------
     trees : one for each mutable feature.
-    leaf_train : for each mutable feature the leaf of each training row, in the trees' own numbers.
+    leaf_train : for each mutable feature the leaf of each training row, as numbered in the tree.
     fixed_features : names, `decision` last if it was used.
     mutable_features : names, in column order.
     autoregressive_model : "ctree" or "rpart".
@@ -199,7 +199,7 @@ class FeatureModel:
 
     @cached_property
     def where_train(self) -> pd.DataFrame:
-        """R's number of the leaf of each training row (rpart: row of the frame; party: node), a column a feature."""
+        """R's number of the leaf of each training row (rpart: frame row; party: node), one column per feature."""
         numbers = [tree.frame_row if isinstance(tree, RpartTree) else tree.number for tree in self.trees]
         by_feature = zip(self.mutable_features, numbers, self.leaf_train)
         return pd.DataFrame({name: number[leaf] for name, number, leaf in by_feature})
@@ -225,8 +225,8 @@ def fit_autoregressive(
     fixed_features, c_int, autoregressive_model, decision
         As in `explain_mcce`.
     rng : RGenerator, optional
-        Goes on where rpart's cross-validation leaves it; a fresh one if not given. Its `fused` says how the R to be
-        repeated was compiled.
+        The stream from which rpart's cross-validation draws; a fresh one by default. Its `fused` describes how the R to
+        reproduce was compiled.
     **arguments
         R's arguments of the engine.
 
@@ -241,7 +241,7 @@ def fit_autoregressive(
     table = _training_table(x_train, fixed, mutable, _decisions(pred_train, len(x_train), c_int) if decision else None)
     first = len(table.features) - len(mutable)
     start = time.perf_counter()
-    # only rpart's trees are known to depend on how R was compiled
+    # only rpart's trees depend on how R was compiled, as far as known
     grow = partial(rpart.grow, fused=rng.fused) if settings.engine == "rpart" else GROW[settings.engine]
     trees: list[RpartTree | CtreeTree] = []
     for k in range(first, len(table.features)):
@@ -275,7 +275,7 @@ def _decisions(pred_train: npt.ArrayLike, n: int, c_int: tuple[float, float]) ->
 def _training_table(
     x_train: pd.DataFrame, fixed: list[Hashable], mutable: list[Hashable], decisions: Floats | None
 ) -> Table:
-    """Return the encoded training rows, their columns in the order in which the trees use them."""
+    """Return the encoded training rows, with columns in the order of the trees."""
     by_name = {feature.name: feature for feature in read_columns(x_train, "x_train")}
     before, after = [by_name[name] for name in fixed], [by_name[name] for name in mutable]
     between: list[Feature] = []
@@ -293,13 +293,13 @@ def _training_table(
 
 @dataclass(frozen=True)
 class Simulated:
-    """The generated rows, K for each factual, those of a factual side by side.
+    """The generated rows, K consecutive rows for each factual.
 
     Attributes
     ----------
     matrix : encoded rows, columns in the order of the feature model's table.
     x_explain : the factuals.
-    feature_model : what the rows were generated from.
+    feature_model : the fitted trees that generated the rows.
     K : rows for each factual.
     seconds : time for generating.
     """
@@ -312,11 +312,11 @@ class Simulated:
 
     @classmethod
     def from_frame(cls, sim_data: pd.DataFrame, x_explain: pd.DataFrame, feature_model: FeatureModel) -> Simulated:
-        """Take over rows generated elsewhere: mcceR's `sim_data`, as many for each factual, in the factuals' order."""
+        """Create from mcceR's `sim_data`: the same number of rows for each factual, in the order of the factuals."""
         table, n = feature_model.table, len(x_explain)
         expected = np.repeat(np.arange(1, n + 1), len(sim_data) // n)
         if not np.array_equal(sim_data["id_explain"], expected):
-            raise InputError(f"id_explain of sim_data is not 1, ..., {n}, each as often and side by side.")
+            raise InputError(f"id_explain of sim_data is not 1, ..., {n}, with equally many consecutive rows each.")
         matrix = np.ones((len(sim_data), len(table.features)), order="F")
         for j, feature in enumerate(table.features):
             if feature.name in feature_model.columns:
@@ -333,11 +333,11 @@ class Simulated:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """All rows as the model sees them: x_train's columns, without the factuals' numbers."""
+        """All rows as the input of the model: x_train's columns, without the factuals' numbers."""
         return self.rows(slice(None))
 
     def rows(self, which: Ints | slice) -> pd.DataFrame:
-        """Return some rows: mutable columns have x_train's dtypes, fixed ones x_explain's."""
+        """Return the given rows: mutable columns have x_train's dtypes, fixed ones x_explain's."""
         factual = np.repeat(np.arange(len(self.x_explain)), self.K)[which]
         place = {name: j for j, name in enumerate(self.feature_model.mutable_features)}
         columns: dict[Hashable, Any] = {}
@@ -350,7 +350,7 @@ class Simulated:
         return pd.DataFrame(columns, copy=False)
 
     def with_ids(self) -> pd.DataFrame:
-        """Return all rows with the number of their factual, from 1, in front: mcceR's `sim_data`."""
+        """Return all rows with the number of their factual, from 1, as the first column: mcceR's `sim_data`."""
         frame = self.frame.copy(deep=False)
         frame.insert(0, "id_explain", np.repeat(np.arange(1, len(self.x_explain) + 1), self.K))
         return frame
@@ -368,7 +368,7 @@ def generate(
     feature_model : FeatureModel
     K : int
     rng : RGenerator, optional
-        The stream, just seeded with generate_seed or as the fit left it; a fresh one if not given.
+        The stream, seeded with generate_seed or as the fit left it; a fresh one by default.
 
     Returns
     -------
@@ -403,7 +403,7 @@ def _draw(
     count = np.zeros(tree.n_nodes, dtype=np.int64)
     order = np.empty(tree.n_nodes, dtype=np.int64)
     visited = order[: kernels.count_leaves(leaf, count, order)]
-    grouped = np.argsort(leaf_train, kind="stable")  # training rows of a leaf side by side, ascending
+    grouped = np.argsort(leaf_train, kind="stable")  # training rows grouped by leaf, ascending
     ends = np.cumsum(np.bincount(leaf_train, minlength=tree.n_nodes))
     drawn = np.empty(leaf.size)
     place = np.zeros(tree.n_nodes, dtype=np.int64)
@@ -412,7 +412,7 @@ def _draw(
         donors = grouped[ends[node - 1] if node else 0 : ends[node]]
         if donors.size == 1:
             donors = np.arange(donors[0] + 1)
-        elif donors.size == 0:  # an inner node, where an unknown level left the row
+        elif donors.size == 0:  # an inner node, where a row with an unknown level stops
             donors = np.sort(tree.donors[tree.start[node] : tree.start[node] + tree.size[node]])
         place[node] = begin
         drawn[begin : begin + count[node]] = values[donors][rng.indices(donors.size, count[node])]
@@ -471,7 +471,7 @@ def process(
     pred_sim : array
         The model's answer for each of its rows.
     measures : sequence of {"validation", "L0", "L1", "L2", "gower"}
-        In the order in which they sort.
+        In order of priority in sorting.
     remove_invalid : bool
     return_best_k : int
 
@@ -493,7 +493,7 @@ def process(
     top = Top.room_for(len(keys), n // K, min(return_best_k, K))
     best_within(keys, kept, K, np.arange(len(keys)), top)
     best = top.rows[top.rows >= 0]
-    if remove_invalid and measures[0] != "validation":  # invalid rows stand between the valid ones
+    if remove_invalid and measures[0] != "validation":  # invalid rows are between the valid ones
         rank = _ranks(keys, K)[best]
     else:
         rank = np.nonzero(top.rows >= 0)[1] + 1
@@ -504,7 +504,7 @@ def process(
 
 
 def check_measures(measures: Sequence[str]) -> list[str]:
-    """Return the measures as a list of known, different names."""
+    """Return the measures as a list; raise if a name is unknown or repeated."""
     names = [measures] if isinstance(measures, str) else list(measures)
     for name in names:
         if name not in MEASURES:
@@ -532,13 +532,13 @@ def _measure(name: str, simulated: Simulated, predictions: Floats) -> Floats:
 
 
 def _keys(measured: pd.DataFrame) -> Floats:
-    """Return what the rows are sorted by, ascending, a row a measure."""
+    """Return the sort keys, ascending, one row for each measure."""
     columns = [name for name in measured.columns if name != "pred"]
     return np.stack([-measured[c] if c == "measure_validation" else measured[c] for c in columns])
 
 
 def _ranks(keys: Floats, K: int) -> npt.NDArray[np.int64]:
-    """Return the place of each row among those of its factual, from 1."""
+    """Return the rank of each row among those of its factual, from 1."""
     order = np.empty(keys.shape[1], dtype=np.int64)
     sort_within(keys, K, np.arange(len(keys)), np.empty(K, dtype=np.int64), order)
     rank = np.empty_like(order)

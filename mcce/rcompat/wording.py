@@ -106,7 +106,7 @@ class RDialect(Dialect):
         return spell(plain) if isinstance(plain, (int, float)) else f"an object of the class {type(plain).__name__}"
 
     def _member(self, member: Parameters | type[Parameters]) -> str:
-        """Return the call that makes a sampler in R, or the name of a generator."""
+        """Return the call that creates a sampler in R, or the name of a generator."""
         cls = member if isinstance(member, type) else type(member)
         if issubclass(cls, RConditional):
             return cls.maker

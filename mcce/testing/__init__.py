@@ -1,7 +1,7 @@
 """Conformance suites for samplers and generators, ours or a plug-in's.
 
 `CHECKS` is the contract of a sampler, on small tables with known properties (`tables`); each check takes the sampler
-and a seed. `GOODNESS_OF_FIT` compares draws with the training data, which a parametric family need not pass.
+and a seed. `GOODNESS_OF_FIT` compares draws with the training data; a parametric family need not pass it.
 `GENERATOR_CHECKS` is the contract of a generator. A failing check raises a `ConformanceError`. Distributions are
 compared by chi-square or Kolmogorov-Smirnov at level 1e-4; all data are functions of the seed.
 """
@@ -125,17 +125,17 @@ GENERATOR_CHECKS: tuple[GeneratorCheck, ...] = (
 
 
 def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = False, random_state: int = 0) -> None:
-    """Check that a sampler keeps the contract of `ConditionalSampler`.
+    """Check that a sampler fulfils the contract of `ConditionalSampler`.
 
     Parameters
     ----------
     sampler : ConditionalSampler or str
-        The sampler with the parameters to check; it is cloned, never fitted itself. Or the name that one is registered
-        by, for its default parameters.
+        The sampler with the parameters to check; only clones of it are fitted. Or a registered name, for the default
+        parameters.
     goodness_of_fit : bool
-        Whether to require as well that draws are distributed as the training data of the suite, which are about normal
-        numbers and levels of any shares. A sampler of another family, such as a log-normal distribution, keeps the
-        contract and does not fit these data.
+        Whether to require also that draws are distributed as the training data of the suite, which are approximately
+        normal numbers and levels of any shares. A sampler of another family, such as a log-normal distribution, fulfils
+        the contract but does not fit these data.
     random_state : int
         Seed of the data and of the draws.
 
@@ -143,7 +143,7 @@ def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = 
     ------
     ConformanceError
         With the name of the first check that failed, and the reason. The checks can be run one by one, for
-        example by ``@pytest.mark.parametrize("check", mcce.testing.CHECKS)``; those of the fit are
+        example by ``@pytest.mark.parametrize("check", mcce.testing.CHECKS)``; those of goodness of fit are
         ``mcce.testing.GOODNESS_OF_FIT``.
 
     Examples
@@ -158,30 +158,29 @@ def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = 
         raise InputError(
             f"check_sampler got {sampler!r}; give an object of a subclass of ConditionalSampler, or a registered name."
         )
-    forget_fits(sampler)  # an estimator among the parameters may have been changed since
+    forget_fits(sampler)  # an estimator among the parameters may have changed since
     for check in (*CHECKS, *(GOODNESS_OF_FIT if goodness_of_fit else ())):
         check(sampler, random_state)
 
 
 def check_generator(generator: Generator | str, *, random_state: int = 0) -> None:
-    """Check that a generator keeps the contract of `mcce.generators.Generator`.
+    """Check that a generator fulfils the contract of `mcce.generators.Generator`.
 
     Parameters
     ----------
     generator : Generator or str
-        An unfitted generator with the parameters to check; its attribute `fixed` says what it is given. It is
-        copied; `fixed` of the copies is that of the tables of the suite. Or the name that one is registered by, for
-        its default parameters and the same `random_state`.
+        An unfitted generator with the parameters to check. It is copied; the copies get the `fixed` features of the
+        tables of the suite. Or a registered name, for the default parameters and the same `random_state`.
     random_state : int
         Seed of the data and of the draws.
 
     Raises
     ------
     ConformanceError
-        With the name of the first check that failed, and the reason: fixed values, levels, grid and dtypes, one row
-        whatever is drawn beside it, global state, conditioning on decision and fixed values, weights, restrictions and
-        rules, densities that sum to 1 and agree with the draws, storage, and counterfactuals from it. The checks can be
-        run one by one, by ``@pytest.mark.parametrize("check", mcce.testing.GENERATOR_CHECKS)``.
+        With the name of the first check that failed, and the reason. Checked are fixed values, levels, grid and dtypes,
+        independence of rows, global state, conditioning on decision and fixed values, weights, restrictions and rules,
+        densities that sum to 1 and agree with the draws, storage, and counterfactuals. The checks can be run one by
+        one, by ``@pytest.mark.parametrize("check", mcce.testing.GENERATOR_CHECKS)``.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Checks of a generator, and the small tables that it is checked on.
+"""Checks of a generator, and the small tables they use.
 
-1. What it is: what fit leaves, parameters, storage, and that an explainer can use it.
-2. What it draws: values, streams, conditioning, weights, restrictions, rules, densities.
+1. The object: fitted attributes, parameters, storage, and use by an explainer.
+2. The draws: values, streams, conditioning, weights, restrictions, rules, densities.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FIXED = ("group", "age")
 
 @dataclass(frozen=True)
 class Training:
-    """A table with a decision, and what is fixed."""
+    """A table with a decision and fixed features."""
 
     X: pd.DataFrame
     decision: Bools
@@ -65,7 +65,7 @@ def mixed_table(seed: int) -> Training:
 
 
 def small_table(seed: int) -> Training:
-    """Return three columns of few levels, all combinations of which can be counted, and a decision that tells."""
+    """Return three columns of few levels, whose combinations can be enumerated, and an informative decision."""
     rng = np.random.default_rng([seed, 2])
     group, wanted = rng.integers(0, 2, ROWS), rng.random(ROWS) < 0.4
     home = (rng.random(ROWS) < 0.2 + 0.5 * wanted).astype(int)
@@ -85,7 +85,7 @@ def _levels(codes: Any, levels: list[str], *, ordered: bool = False) -> pd.Serie
 
 
 def fit(generator: Generator, training: Training, *, with_decision: bool = True, **more: Any) -> Any:
-    """Return a copy of the generator, told what is fixed and fitted."""
+    """Return a fitted copy of the generator with the fixed features of the table."""
     made: Any = copy.deepcopy(generator)
     made.fixed = list(training.fixed)
     made.fit(training.X, training.decision if with_decision else None, progress=False, **more)
@@ -96,7 +96,7 @@ _SHARED: dict[tuple[int, int, str], tuple[Generator, Any]] = {}
 
 
 def fitted_once(generator: Generator, seed: int, table: str = "mixed") -> tuple[Training, Any]:
-    """Return a table and a copy fitted to it, which checks that only draw have in common."""
+    """Return a table and a copy fitted to it, shared by the checks that only draw."""
     training = {"mixed": mixed_table, "small": small_table}[table](seed)
     key = (id(generator), seed, table)
     if key not in _SHARED or _SHARED[key][0] is not generator:
@@ -107,7 +107,7 @@ def fitted_once(generator: Generator, seed: int, table: str = "mixed") -> tuple[
 
 
 def forget_fits() -> None:
-    """Let the next checks fit anew."""
+    """Clear the shared fits."""
     _SHARED.clear()
 
 
@@ -120,7 +120,7 @@ def factuals_for(fitted: Any, training: Training, n: int) -> Floats:
 
 
 def request_for(fitted: Any, training: Training, n: int, seed: int, decision: bool | Bools = True) -> DrawRequest:
-    """Return a request for `n` rows with the fixed values of a few training rows, each with a stream of its own."""
+    """Return a request for `n` rows with the fixed values of a few training rows, each with a separate stream."""
     keys, draws = np.arange(n, dtype=np.uint64) % np.uint64(6), np.arange(n, dtype=np.uint64) // np.uint64(6)
     givens = fitted.givens_of(factuals_for(fitted, training, n), decision)
     return DrawRequest(givens, keys * np.uint64(7919), draws, seed)
@@ -128,19 +128,19 @@ def request_for(fitted: Any, training: Training, n: int, seed: int, decision: bo
 
 @dataclass(frozen=True)
 class MoreRoomsThan:
-    """A rule: `rooms` is at least what the factual's is, or at least 2."""
+    """A rule: `rooms` is at least the factual's value, or at least 2."""
 
     place: int
     by_factual: bool
     columns: tuple[int, ...] = field(default=())
 
     def holds(self, rows: Floats, factuals: Floats | None) -> Bools:
-        """Return whether each row has as many rooms."""
+        """Return whether each row obeys the rule."""
         least: Any = factuals[:, self.place] if self.by_factual and factuals is not None else 2.0
         return np.asarray(rows[:, self.place] >= least)
 
     def within_for(self, column: int, rows: Floats, factuals: Floats | None) -> None:
-        """Set no bounds: rows that break the rule are drawn again."""
+        """Return no bounds: rows that break the rule are redrawn."""
 
     def __str__(self) -> str:
         return "rooms >= factual rooms" if self.by_factual else "rooms >= 2"
@@ -165,14 +165,14 @@ check = check_generator_by
 
 @check
 def check_fit(generator: Generator, seed: int) -> None:
-    """Require that fit() leaves the columns, the seed, what is given, and the givens of the training rows."""
+    """Require that fit() stores the columns, the seed, the fixed features, and the givens of the training rows."""
     training = mixed_table(seed)
     for with_decision in (True, False):
         fitted = fit(generator, training, with_decision=with_decision)
         names = [name for name in training.X.columns if name in training.fixed]
-        require(list(fitted.fixed_) == names, f"fixed_ is {fitted.fixed_!r}; it lists {names!r}, in data order.")
-        require(list(fitted.schema_.names) == [*training.X.columns], "schema_ is not of the training columns.")
-        require(isinstance(fitted.seed_, int), f"seed_ is {fitted.seed_!r}; it is an integer.")
+        require(list(fitted.fixed_) == names, f"fixed_ is {fitted.fixed_!r}; it must list {names!r}, in data order.")
+        require(list(fitted.schema_.names) == [*training.X.columns], "schema_ does not describe the training columns.")
+        require(isinstance(fitted.seed_, int), f"seed_ is {fitted.seed_!r}; it must be an integer.")
         conditions = fitted.conditions_on_decision_
         require(bool(conditions) == with_decision, f"conditions_on_decision_ is {conditions!r} after fit(X, decision).")
         matrix = fitted.schema_.encode(training.X).matrix
@@ -199,7 +199,7 @@ def check_not_fitted(generator: Generator, seed: int) -> None:
 
 @check
 def check_settings(generator: Generator, seed: int) -> None:
-    """Require that fit() leaves the parameters as they are, and that a refit leaves nothing of the first one."""
+    """Require that fit() does not change the parameters, and that a refit does not depend on the first fit."""
     training, fitted = fitted_once(generator, seed)
     made: Any = copy.deepcopy(generator)
     made.fixed = list(training.fixed)
@@ -213,12 +213,12 @@ def check_settings(generator: Generator, seed: int) -> None:
     request = request_for(fitted, training, 40, seed)
     same = equal(other.draw(request).rows, fitted.draw(request).rows)
     random_state = before.get("random_state", 0)
-    require(same or random_state is None, "a generator that was fitted before draws otherwise than a fresh one.")
+    require(same or random_state is None, "a refitted generator draws other rows than a fresh one.")
 
 
 @check
 def check_storage(generator: Generator, seed: int) -> None:
-    """Require that a pickled generator, and a saved one unless saving is refused, draws the same."""
+    """Require that a pickled generator, and a saved one where saving is supported, draws the same rows."""
     training, fitted = fitted_once(generator, seed)
     request = request_for(fitted, training, 60, seed)
     rows = fitted.draw(request).rows
@@ -230,7 +230,7 @@ def check_storage(generator: Generator, seed: int) -> None:
         except MCCEError:  # a refusal
             return
         again = type(fitted).load(path)
-    require(equal(again.draw(request).rows, rows), "what load() returns draws other rows than what was saved.")
+    require(equal(again.draw(request).rows, rows), "the loaded generator draws other rows than the saved one.")
     matrix = fitted.schema_.encode(training.X).matrix[:20]
     try:
         before = fitted.feature_log_densities(matrix)
@@ -238,7 +238,7 @@ def check_storage(generator: Generator, seed: int) -> None:
         return
     after = again.feature_log_densities(matrix)
     same = all(equal(before[name], after[name]) for name in before)
-    require(same, "what load() returns has other densities than what was saved.")
+    require(same, "the loaded generator has other densities than the saved one.")
 
 
 @check
@@ -260,7 +260,7 @@ def check_explains(generator: Generator, seed: int) -> None:
         asked: dict[str, Any] = {"n_samples": 150, "progress": False, **options, "constraints": constraints}
         found = explainer.explain(denied, **asked)
         where = f"explain({', '.join(options)})"
-        require(len(found) > 0, f"{where} finds no counterfactual at all.")
+        require(len(found) > 0, f"{where} finds no counterfactual.")
         ids = found.frame.index.get_level_values("id")
         require((_income(found.frame) >= 50.0).all(), f"{where} returns rows without the wanted decision.")
         for name in training.fixed:
@@ -272,26 +272,26 @@ def check_explains(generator: Generator, seed: int) -> None:
             require(inside, f"{where} returns rows that break the constraints.")
         alone = explainer.explain(denied.iloc[[3]], **asked).frame
         together = found.frame[ids == denied.index[3]]
-        require(alone.equals(together), f"{where} gives a factual alone another answer than among others.")
+        require(alone.equals(together), f"{where} explains a factual alone differently than among others.")
 
 
 def _income(rows: Any) -> Any:
     return rows["income"].to_numpy(dtype=float)
 
 
-MOST_APART = 0.08  # total variation between draws and densities; 3000 draws of the same are 0.03 apart at most
+MOST_APART = 0.08  # total variation between draws and densities; at most 0.03 for 3000 draws from the same distribution
 
 
 @check
 def check_rows(generator: Generator, seed: int) -> None:
-    """Require that fixed values stay, and that every value is one that its column could hold, and levels observed."""
+    """Require that fixed values are kept, that every value is valid for its column, and that levels were observed."""
     training, fitted = fitted_once(generator, seed)
     request = request_for(fitted, training, 400, seed, np.arange(400) % 2 == 0)
     drawn = fitted.draw(request)
     shape = (400, len(fitted.schema_))
     require(isinstance(drawn, Drawn), f"draw() returns a {type(drawn).__name__}; return a Drawn.")
     require(drawn.rows.shape == shape, f"draw() returns rows of shape {drawn.rows.shape}; return {shape}.")
-    require(drawn.rejected.shape == (400,) and drawn.rejected.dtype == bool, "rejected is not one boolean a row.")
+    require(drawn.rejected.shape == (400,) and drawn.rejected.dtype == bool, "rejected must have one boolean per row.")
     require(not drawn.rejected.all(), "all rows are rejected, though nothing restricts them.")
     accepted = drawn.rows[~drawn.rejected]
     n_fixed = len(fitted.fixed_)
@@ -300,16 +300,16 @@ def check_rows(generator: Generator, seed: int) -> None:
     matrix = fitted.schema_.encode(training.X).matrix
     for j, feature in enumerate(fitted.schema_.features):
         values, known = accepted[:, j], ~np.isnan(accepted[:, j])
-        require(known.all() or feature.has_missing, f"{feature.name!r} is drawn missing, and no training value is.")
-        require(np.isfinite(values[known]).all(), f"{feature.name!r} is drawn infinite.")
+        require(known.all() or feature.has_missing, f"{feature.name!r} is drawn as missing; no training value is.")
+        require(np.isfinite(values[known]).all(), f"{feature.name!r} is drawn as infinite.")
         if feature.levels is not None:
             invented = np.setdiff1d(values[known], matrix[:, j])
-            require(invented.size == 0, f"{feature.name!r} is drawn as levels {invented.tolist()}, never observed.")
+            require(invented.size == 0, f"{feature.name!r} is drawn as unobserved levels {invented.tolist()}.")
         else:
             on_grid = equal(feature.grid.put(values), values)
             require(on_grid, f"{feature.name!r} is drawn off its grid (decimals {feature.decimals}).")
     again = fitted.schema_.encode(fitted.schema_.decode(accepted)).matrix
-    require(equal(again, accepted), "rows do not come back from the dtypes of the training table as they were.")
+    require(equal(again, accepted), "rows change in a round trip through the dtypes of the training table.")
 
 
 @check
@@ -318,15 +318,15 @@ def check_streams(generator: Generator, seed: int) -> None:
     training, fitted = fitted_once(generator, seed)
     request = request_for(fitted, training, 90, seed)
     rows = fitted.draw(request).rows
-    require(equal(fitted.draw(request).rows, rows), "the same request gives other rows the second time.")
+    require(equal(fitted.draw(request).rows, rows), "the same request returns other rows the second time.")
     for part in (slice(0, 7), slice(7, 90), slice(41, 42), slice(None, None, -1)):
-        require(equal(fitted.draw(request.take(part)).rows, rows[part]), "rows depend on what is drawn beside them.")
+        require(equal(fitted.draw(request.take(part)).rows, rows[part]), "rows depend on other rows of the request.")
     for n_jobs in (1, 2):
         threaded = copy.copy(fitted)
         threaded.n_jobs = n_jobs
         require(equal(threaded.draw(request).rows, rows), "rows depend on n_jobs.")
     other = fitted.draw(replace(request, seed=seed + 1)).rows
-    require(not equal(other, rows), "another seed gives the same rows.")
+    require(not equal(other, rows), "another seed returns the same rows.")
     same_givens = replace(request.take(slice(0, 1)).take([0] * 60), draw_indices=np.arange(60, dtype=np.uint64))
     distinct = np.unique(fitted.draw(same_givens).rows, axis=0).shape[0]
     require(distinct > 5, f"60 draws with other draw indices are only {distinct} different rows.")
@@ -336,7 +336,7 @@ def check_streams(generator: Generator, seed: int) -> None:
 
 @check
 def check_global_state(generator: Generator, seed: int) -> None:
-    """Require that fit() and draw() neither read nor leave changes in global random states, nor in their inputs."""
+    """Require that fit() and draw() neither read nor change global random states, and do not change their inputs."""
     training, fitted = fitted_once(generator, seed)
     request = request_for(fitted, training, 30, seed)
     inputs = request.givens.copy(), training.X.copy(), training.decision.copy()
@@ -349,12 +349,12 @@ def check_global_state(generator: Generator, seed: int) -> None:
     after = random.getstate(), np.random.get_state()[1].tolist()  # type: ignore[index]  # noqa: NPY002
     require(before == after, "fit() or draw() changes a global random state.")
     same = equal(inputs[0], request.givens) and inputs[1].equals(training.X) and equal(inputs[2], training.decision)
-    require(same, "fit() or draw() changes what it is given.")
+    require(same, "fit() or draw() changes its input.")
 
 
 @check
 def check_conditioning(generator: Generator, seed: int) -> None:
-    """Require that what is drawn depends on the decision and on the fixed values, as in the training rows."""
+    """Require that draws depend on the decision and on the fixed values, as the training rows do."""
     training, fitted = fitted_once(generator, seed)
     drawn = {wanted: fitted.draw(request_for(fitted, training, 400, seed, wanted)) for wanted in (True, False)}
     median = {wanted: np.median(column(fitted, rows, "income")) for wanted, rows in drawn.items()}
@@ -370,7 +370,7 @@ def check_conditioning(generator: Generator, seed: int) -> None:
 
 @check
 def check_weights(generator: Generator, seed: int) -> None:
-    """Require that a generator which takes weights draws by them, and not from rows of weight 0."""
+    """Require that a generator which supports weights uses them, and does not draw from rows of weight 0."""
     if not generator.takes_weights:
         return
     training = mixed_table(seed)
@@ -382,20 +382,20 @@ def check_weights(generator: Generator, seed: int) -> None:
         return
     drawn = fitted.draw(request_for(fitted, training, 400, seed))
     found = fitted.schema_.decode(drawn.rows[~drawn.rejected])["grade"].to_numpy(dtype=object)
-    require("low" not in found, "a level is drawn that only rows of weight 0 have.")
+    require("low" not in found, "a drawn level occurs only in rows of weight 0.")
     counts = [float((grade == level).sum()) for level in ("mid", "high")]
     rows, wanted = counts[1] / sum(counts), 3.0 * counts[1] / (counts[0] + 3.0 * counts[1])
     share = float((found == "high").mean())
     require(
         share > (rows + wanted) / 2.0,
-        f"a level of {wanted:.0%} of the weight is {share:.0%} of the draws, and {rows:.0%} of the rows; heed "
-        "sample_weight in fit(), or refuse it by a SamplerError.",
+        f"a level of {wanted:.0%} of the weight is {share:.0%} of the draws, and {rows:.0%} of the rows; use "
+        "sample_weight in fit(), or raise a SamplerError.",
     )
 
 
 @check
 def check_restrictions(generator: Generator, seed: int) -> None:
-    """Require that rows are inside their restrictions, or rejected where nothing is; free rows are as without."""
+    """Require that rows are inside their restrictions, or rejected if these are empty; free rows must not change."""
     training, fitted = fitted_once(generator, seed)
     n = 90
     request = request_for(fitted, training, n, seed)
@@ -421,7 +421,7 @@ def check_restrictions(generator: Generator, seed: int) -> None:
 
 
 def _require_account(drawn: Drawn, name: str) -> None:
-    """Require that what rejected rows fits to which are rejected."""
+    """Require that the counts of rejections agree with the rejected rows."""
     if drawn.rejected_by is None:
         return
     require(equal(drawn.rejected_by >= 0, drawn.rejected), f"{name!r}: rejected_by and rejected do not agree.")
@@ -431,12 +431,12 @@ def _require_account(drawn: Drawn, name: str) -> None:
         int(by_constraint.sum()) == int(drawn.rejected.sum()),
         f"{name!r}: acceptance() does not count the rejected rows.",
     )
-    require((table["passed"] >= 0).all(), f"{name!r}: a constraint rejected more rows than came to it.")
+    require((table["passed"] >= 0).all(), f"{name!r}: a constraint rejected more rows than it checked.")
 
 
 @check
 def check_rules(generator: Generator, seed: int) -> None:
-    """Require that accepted rows obey rules, also those that compare them with their factuals."""
+    """Require that accepted rows obey rules, including rules that compare them with their factuals."""
     training, fitted = fitted_once(generator, seed)
     n = 80
     request = request_for(fitted, training, n, seed)
@@ -457,16 +457,16 @@ def check_rules(generator: Generator, seed: int) -> None:
     if weighted.log_weight is not None:
         accepted = weighted.log_weight[~weighted.rejected]
         require(
-            np.isfinite(accepted).all() and (accepted < 1e-9).all(), "an accepted row has no weight, or one above 1."
+            np.isfinite(accepted).all() and (accepted < 1e-9).all(), "an accepted row has weight 0 or a weight above 1."
         )
-        require(np.isneginf(weighted.log_weight[weighted.rejected]).all(), "a rejected row has weight.")
+        require(np.isneginf(weighted.log_weight[weighted.rejected]).all(), "a rejected row has a positive weight.")
 
 
 @check
 def check_densities(generator: Generator, seed: int) -> None:
-    """Require that probabilities of all rows of a small table sum to 1, and are about those of the draws.
+    """Require that probabilities of all rows of a small table sum to 1, and approximate those of the draws.
 
-    A density may be smoother than the draws (that of trees is): shares may differ a little.
+    A density may be smoother than the draws (as for trees), so shares may differ slightly.
     """
     _, fitted = fitted_once(generator, seed, "small")
     rows = np.array(list(itertools.product(range(2), range(2), range(3))), dtype=float)
@@ -475,7 +475,7 @@ def check_densities(generator: Generator, seed: int) -> None:
             by_feature = fitted.feature_log_densities(rows, wanted)
         except SamplerError:  # a refusal
             return
-        require([*by_feature] == ["home", "size"], f"densities are of {[*by_feature]}, not of the mutable features.")
+        require([*by_feature] == ["home", "size"], f"densities are for {[*by_feature]}, not for the mutable features.")
         shares = np.exp(sum(by_feature.values()))
         for group in (0.0, 1.0):
             mine = rows[:, 0] == group
@@ -490,8 +490,8 @@ def _require_frequencies(fitted: Any, rows: Any, shares: Any, wanted: bool, seed
     keys = np.full(n, 17, dtype=np.uint64)
     drawn = fitted.draw(DrawRequest(givens, keys, np.arange(n, dtype=np.uint64), seed)).rows
     counts = np.array([(drawn == row).all(axis=1).sum() for row in rows], dtype=float)
-    require(not counts[shares * n < 1e-3].any(), "rows are drawn that have no probability.")
+    require(not counts[shares * n < 1e-3].any(), "some drawn rows have probability 0.")
     distance = float(np.abs(counts / n - shares).sum() / 2.0)
     found = np.round(counts / n, 3).tolist()
-    told = f"draws have the shares {found}, the densities say {np.round(shares, 3).tolist()}"
+    told = f"draws have the shares {found}, the densities give {np.round(shares, 3).tolist()}"
     require(distance < MOST_APART, f"{told}: a total variation distance of {distance:.2g}.")

@@ -1,4 +1,4 @@
-"""Requirements of the checks, and the error that says which one a sampler breaks."""
+"""Requirements of the checks, and the error raised if a sampler violates one."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ LEVEL = 1e-4
 
 
 class ConformanceError(AssertionError):
-    """A sampler breaks the contract of `ConditionalSampler`, or a generator that of `Generator`; and where and how."""
+    """A sampler violates the contract of `ConditionalSampler`, or a generator that of `Generator`."""
 
 
 def check(function: Check) -> Check:
-    """Let every failure and every unforeseen exception of a check name the check and the sampler."""
+    """Add the names of the check and the sampler to every failure and unexpected exception of a check."""
     return _named(function)
 
 
 def check_generator_by(function: GeneratorCheck) -> GeneratorCheck:
-    """Do the same for a check of generators."""
+    """Add the names of the check and the generator, as `check` does for samplers."""
     return _named(function)
 
 
@@ -49,7 +49,7 @@ def _named(function: Callable[[Any, int], None]) -> Callable[..., None]:
 
 
 def require(condition: object, message: str) -> None:
-    """Fail with the message unless the condition holds."""
+    """Raise with the message unless the condition holds."""
     if not condition:
         raise ConformanceError(message)
 
@@ -63,7 +63,7 @@ def require_array(found: object, dtype: type[np.generic], n: int, what: str) -> 
 
 
 def require_valid(drawn: Floats, target: Column, where: str) -> None:
-    """Missing values apart, every draw is a finite number or an observed level."""
+    """Require that every draw is missing, a finite number or an observed level."""
     known = drawn[~np.isnan(drawn)]
     require(np.isfinite(known).all(), f"{where}: {np.isinf(known).sum()} draws are infinite.")
     if target.feature.levels is not None:
@@ -71,18 +71,18 @@ def require_valid(drawn: Floats, target: Column, where: str) -> None:
         codes = f"the codes are 0 to {target.feature.n_levels - 1}"
         require(
             invented.size == 0,
-            f"{where}: draws {invented.tolist()} are no levels of the training target ({codes}).",
+            f"{where}: draws {invented.tolist()} are not levels of the training target ({codes}).",
         )
 
 
 def require_agreement(kind: Kind, a: Floats, b: Floats, message: str, hint: str = "") -> None:
-    """Require that two samples may have the same distribution; the evidence goes into the message."""
+    """Require that a test does not reject equal distributions of two samples; the message states the evidence."""
     p, evidence = difference(kind, a, b)
     require(p > LEVEL, f"{message} ({evidence}).{hint}")
 
 
 def difference(kind: Kind, a: Floats, b: Floats) -> tuple[float, str]:
-    """Return the p-value of a test whether two samples have the same distribution, and the evidence in words."""
+    """Return the p-value of a test of equal distributions of two samples, and the evidence in words."""
     if kind == "numeric":
         p = float(stats.ks_2samp(a, b).pvalue)
         return p, f"Kolmogorov-Smirnov p = {p:.2g}, medians {np.median(a):.4g} and {np.median(b):.4g}"
@@ -94,5 +94,5 @@ def difference(kind: Kind, a: Floats, b: Floats) -> tuple[float, str]:
 
 
 def equal(a: Floats, b: Floats) -> bool:
-    """Say whether two arrays hold the same values, missing ones alike."""
+    """Return whether two arrays have the same values; missing values are equal."""
     return bool(np.array_equal(a, b, equal_nan=True))

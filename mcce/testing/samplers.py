@@ -1,8 +1,8 @@
 """Checks of a sampler: of the contract of `mcce.ConditionalSampler`, and of goodness of fit.
 
-The contract compares a sampler with itself (restricted draws, densities and weighted fits with its free draws), never
-with the training data; only `check_marginal`, `check_conditional` and `check_rounded` do. A sampler may refuse what it
-cannot do by a `SamplerError`, which passes.
+The contract compares a sampler with itself (restricted draws, densities and weighted fits with its free draws), not
+with the training data; only `check_marginal`, `check_conditional` and `check_rounded` do that. A check passes if the
+sampler raises a `SamplerError` because it does not support an operation.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from mcce.testing.tables import DRAWS_PER_ROW, FitProblem, draw, fit, kinds_of, 
 
 @check
 def check_declarations(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that `handles` names known kinds, and that check_target() refuses all others."""
+    """Require that `handles` names known kinds, and that check_target() rejects all others."""
     unknown = set(sampler.handles) - set(KINDS)
     require(not unknown, f"handles names {listing(sorted(unknown))}; the kinds are {listing(KINDS)}.")
     require(sampler.handles, f"handles is empty; name at least one of {listing(KINDS)}.")
@@ -61,14 +61,14 @@ def check_declarations(sampler: ConditionalSampler, seed: int) -> None:
         try:
             sampler.check_target(feature)
         except SamplerError as refusal:
-            require(kind not in sampler.handles, f"check_target refuses {kind}, which handles names: {refusal}")
+            require(kind not in sampler.handles, f"check_target rejects {kind}, which handles names: {refusal}")
         else:
             require(kind in sampler.handles, f"check_target accepts {kind}, which handles does not name.")
 
 
 @check
 def check_parameters(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that parameters are stored untouched, kept by fit(), and given back by clone() and repr()."""
+    """Require that parameters are stored unchanged, kept by fit(), and returned by clone() and repr()."""
     params = sampler.get_params(deep=False)
     for name in params:
         probe = object()
@@ -144,14 +144,14 @@ def check_not_fitted(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_refit(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that a second fit() leaves nothing of the first one."""
+    """Require that a second fit() does not depend on the first."""
     for kind in kinds_of(sampler):
         before = problem_for(sampler, kind, seed, givens=("sex",), missing_target=sampler.handles_missing)
         problem = problem_for(sampler, kind, seed + 1, by_sex=True)
         fitted = fit(sampler, before)
         fitted.fit(problem.given, problem.target)
         same = equal(draw(fitted, problem.given, seed), draw(fit(sampler, problem), problem.given, seed))
-        require(same, f"a {kind} target, fitted after another one, is drawn differently than by a fresh sampler.")
+        require(same, f"a {kind} target, fitted after another one, is not drawn as by a fresh sampler.")
 
 
 @check
@@ -164,7 +164,7 @@ def check_shape(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_values(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that levels drawn are observed levels, that numbers are finite, and that nothing is missing."""
+    """Require that drawn levels were observed, that numbers are finite, and that no draw is missing."""
     for kind, problem, fitted in trained(sampler, seed, unobserved=True):
         drawn = draw(fitted, problem.given.take(problem.copies()), seed)
         require_valid(drawn, problem.target, f"{kind} target")
@@ -176,7 +176,7 @@ def check_values(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_no_givens(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that a table without columns works: a chain's first feature may have nothing before it."""
+    """Require that a table without columns works: the first feature of a chain may have no givens."""
     for kind, problem, fitted in trained(sampler, seed, givens=()):
         drawn = draw(fitted, problem.given, seed)
         require_array(drawn, np.float64, problem.given.n_rows, f"{kind} target, no givens: sample()")
@@ -185,7 +185,7 @@ def check_no_givens(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_one_row(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that one row, or none, can be drawn."""
+    """Require that one row and zero rows can be drawn."""
     for kind, problem, fitted in trained(sampler, seed):
         for n in (1, 0):
             drawn = draw(fitted, problem.given.take(np.arange(n)), seed)
@@ -194,22 +194,22 @@ def check_one_row(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_seeds(sampler: ConditionalSampler, seed: int) -> None:
-    """Require the same draws from the same streams, and others from other streams."""
+    """Require the same draws from the same streams, and different draws from other streams."""
     for kind, problem, fitted in trained(sampler, seed):
         drawn = draw(fitted, problem.given, seed)
-        same = "the same streams gave other draws; take all randomness from `rng`."
+        same = "the same streams gave other draws; draw from `rng` only."
         require(equal(drawn, draw(fitted, problem.given, seed)), f"{kind} target, drawn again: {same}")
         require(
             equal(drawn, draw(fit(sampler, problem), problem.given, seed)),
             f"{kind} target, fitted again: {same}",
         )
         changed = not equal(drawn, draw(fitted, problem.given, seed + 1))
-        require(changed, f"{kind} target: another seed gave the same draws; take all randomness from `rng`.")
+        require(changed, f"{kind} target: another seed gave the same draws; draw from `rng` only.")
 
 
 @check
 def check_rows_independent(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that a row's draw does not depend on the rows beside it, on their order or number."""
+    """Require that a row's draw does not depend on the other rows, their order or their number."""
     for kind, problem, fitted in trained(sampler, seed):
         n = problem.given.n_rows
         drawn = draw(fitted, problem.given, seed)
@@ -220,13 +220,13 @@ def check_rows_independent(sampler: ConditionalSampler, seed: int) -> None:
             again = fitted.sample(problem.given.take(rows), RowStreams.from_seed(seed, n).take(rows))
             require(
                 equal(again, drawn[rows]),
-                f"{kind} target: rows drawn {what} get other values; draw each by itself.",
+                f"{kind} target: rows drawn {what} get other values; draw each row independently.",
             )
 
 
 @check
 def check_global_state(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that the global generators of numpy and of random are neither read nor moved."""
+    """Require that the global generators of numpy and of random are neither read nor changed."""
     kept = np.random.get_state(), random.getstate()  # noqa: NPY002
     try:
         for kind in kinds_of(sampler):
@@ -240,7 +240,7 @@ def check_global_state(sampler: ConditionalSampler, seed: int) -> None:
                 after = repr(np.random.get_state()), random.getstate()  # noqa: NPY002
                 require(
                     before == after,
-                    f"{kind} target: a global random generator has moved; draw from `rng` only.",
+                    f"{kind} target: the state of a global random generator changed; draw from `rng` only.",
                 )
             require(equal(*drawn), f"{kind} target: draws depend on global random state; draw from `rng` only.")
     finally:
@@ -250,7 +250,7 @@ def check_global_state(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_inputs_unchanged(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that fit() and sample() do not write into the tables they get."""
+    """Require that fit() and sample() do not change their input."""
     for kind in kinds_of(sampler):
         problem = problem_for(sampler, kind, seed)
         given, target = problem.given.matrix.copy(), problem.target.values.copy()
@@ -288,7 +288,7 @@ def check_missing(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_marginal(sampler: ConditionalSampler, seed: int) -> None:
-    """Goodness of fit: require the training distribution, at the training givens, which say nothing of the target."""
+    """Goodness of fit: require the training distribution, given training rows that are independent of the target."""
     for kind, problem, fitted in trained(sampler, seed):
         drawn = draw(fitted, problem.given.take(problem.copies()), seed)
         require_agreement(
@@ -298,7 +298,7 @@ def check_marginal(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_conditional(sampler: ConditionalSampler, seed: int) -> None:
-    """Goodness of fit: require the training distribution within each level of a given that moves the target."""
+    """Goodness of fit: require the training distribution within each level of a given that shifts the target."""
     if sampler.ignores_given:
         return
     for kind, problem, fitted in trained(sampler, seed, givens=("sex",), by_sex=True):
@@ -317,7 +317,7 @@ def check_conditional(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_given(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that draws depend on a two-level given that moves the target far, unless `ignores_given` is declared."""
+    """Require that draws depend on a two-level given that shifts the target far, unless `ignores_given` is declared."""
     if sampler.ignores_given:
         return
     for kind, problem, fitted in trained(sampler, seed, givens=("sex",), by_sex=True):
@@ -328,15 +328,15 @@ def check_given(sampler: ConditionalSampler, seed: int) -> None:
         require(
             p < LEVEL,
             f"{kind} target: draws are the same given both levels of a column that moves the target far (p = {p:.2g}). "
-            "A sampler that ignores the givens on purpose says so: ignores_given = True.",
+            "If the sampler ignores the givens on purpose, declare ignores_given = True.",
         )
 
 
 @check
 def check_grid(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that a column of integers or of tenths holds the draws once a chain has put them on its grid.
+    """Require that draws rounded by a chain can be stored in a column of integers or of tenths.
 
-    Where only training values are declared to be drawn (`draws_observed`), there are no others.
+    With `draws_observed`, only training values may be drawn.
     """
     for where, problem, raw, on_grid in _on_grids(sampler, seed):
         n, feature = raw.size, problem.target.feature
@@ -344,7 +344,7 @@ def check_grid(sampler: ConditionalSampler, seed: int) -> None:
             new = ~np.isin(raw, problem.target.values)
             require(
                 not new.any(),
-                f"{where}: {new.sum()} of {n} draws are no training values, which draws_observed declares.",
+                f"{where}: {new.sum()} of {n} draws are not training values, contrary to draws_observed.",
             )
         seen = feature.encode(pd.Series(feature.decode(on_grid)), "the draws")
         require(equal(seen, on_grid), f"{where}: draws change when they are written as {feature.dtype}.")
@@ -354,7 +354,7 @@ def check_grid(sampler: ConditionalSampler, seed: int) -> None:
 def check_rounded(sampler: ConditionalSampler, seed: int) -> None:
     """Goodness of fit: require the training distribution of integers and tenths, from draws that a chain has rounded.
 
-    A sampler that truncates its own draws is half a unit too low.
+    The draws of a sampler that truncates them are half a unit too low.
     """
     for where, problem, _, on_grid in _on_grids(sampler, seed):
         require_agreement(
@@ -367,7 +367,7 @@ def check_rounded(sampler: ConditionalSampler, seed: int) -> None:
 
 
 def _on_grids(sampler: ConditionalSampler, seed: int) -> Iterator[tuple[str, FitProblem, Floats, Floats]]:
-    """Yield problems with a target on a grid: their name, the draws, and the draws as a chain rounds them."""
+    """Yield problems with a target on a grid: the name, the draws, and the draws rounded by a chain."""
     if "numeric" not in sampler.handles:
         return
     for name, what in (("whole", "whole numbers"), ("tenths", "tenths")):
@@ -381,7 +381,7 @@ def _on_grids(sampler: ConditionalSampler, seed: int) -> Iterator[tuple[str, Fit
 
 @check
 def check_weights(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that a sampler which takes weights draws by them: values of three times the weight, more often."""
+    """Require that a sampler which supports weights uses them: values of triple weight are drawn more often."""
     if not sampler.takes_weights:
         return
     for kind in kinds_of(sampler):
@@ -404,15 +404,15 @@ def check_weights(sampler: ConditionalSampler, seed: int) -> None:
         plain = float(heavy.mean())
         wanted = 3.0 * plain / (3.0 * plain + 1.0 - plain)
         require(
-            found - before > (wanted - plain) / 2.0,  # a normal distribution, say, follows by its mean only
+            found - before > (wanted - plain) / 2.0,  # a normal distribution, for example, changes its mean only
             f"{kind} target: values of {wanted:.0%} of the weight are {found:.0%} of the draws, and {before:.0%} "
-            "without weights; heed target.weights in fit(), or do not declare takes_weights.",
+            "without weights; use target.weights in fit(), or do not declare takes_weights.",
         )
 
 
 @check
 def check_within(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that restricted draws stay inside, follow the conditional there, and are NaN where none is."""
+    """Require that restricted draws stay inside, follow the conditional there, and are NaN if nothing is allowed."""
     if "within" not in inspect.signature(sampler.sample).parameters:
         return
     for kind, problem, fitted in trained(sampler, seed, givens=("sex",), by_sex=True):
@@ -448,7 +448,7 @@ def check_within(sampler: ConditionalSampler, seed: int) -> None:
 
 
 def _check_bounds_between_points(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that draws of whole numbers stay inside bounds that are none, as drawn and as the chain rounds them."""
+    """Require that draws of integers stay inside non-integer bounds, before and after rounding by the chain."""
     problem = problem_for(sampler, "numeric", seed, givens=("sex",), whole=True)
     n = problem.given.n_rows * DRAWS_PER_ROW
     one_row = problem.given.take(np.zeros(n, dtype=np.intp))
@@ -466,7 +466,7 @@ def _check_bounds_between_points(sampler: ConditionalSampler, seed: int) -> None
 
 
 def _restrictions(problem: FitProblem, free: Floats, possible: npt.NDArray[np.bool_]) -> list[tuple[str, Within]]:
-    """Restrict to a probable part of the unrestricted draws `free`, and to nothing where not `possible`."""
+    """Return restrictions to a probable part of the unrestricted draws `free`; empty ones where not `possible`."""
     found = []
     if problem.kind != "categorical":
         low, high = np.quantile(free, [0.4, 0.9], method="nearest")
@@ -483,7 +483,7 @@ def _restrictions(problem: FitProblem, free: Floats, possible: npt.NDArray[np.bo
 
 @check
 def check_sample_within(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that sample_within() says which rows are rejected, and gives missing values their probability."""
+    """Require that sample_within() marks the rejected rows, and draws missing values with their probability."""
     for kind, problem, fitted in trained(sampler, seed, or_missing=True, givens=("sex",), by_sex=True):
         n = 2 * problem.given.n_rows
         one_row = problem.given.take(np.zeros(n, dtype=np.intp))
@@ -505,7 +505,7 @@ def check_sample_within(sampler: ConditionalSampler, seed: int) -> None:
             require(n_nan == 0, f"{where}: {n_nan} rejected rows have a value; it must be NaN.")
             may_live = possible if missing is None or not is_missing.any() else possible | missing
             wrong = (found.rejected == may_live).sum()
-            require(wrong == 0, f"{where}: {wrong} of {n} rows are rejected or not against what can be drawn.")
+            require(wrong == 0, f"{where}: {wrong} of {n} rows are wrongly rejected or wrongly accepted.")
             if missing is not None and is_missing.any():
                 _require_missing_share(found.values[possible & missing], free, within.take(possible), where)
 
@@ -519,7 +519,7 @@ def _require_missing_share(drawn: Floats, free: Floats, within: Within, where: s
 
 @check
 def check_log_mass(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that log_mass of sample_within(), if it says any, is on average the share of draws that are allowed."""
+    """Require that log_mass of sample_within(), if given, is on average the share of allowed draws."""
     for kind, problem, fitted in trained(sampler, seed, or_missing=True, givens=("sex",), by_sex=True):
         n = problem.given.n_rows * DRAWS_PER_ROW
         one_row = problem.given.take(np.zeros(n, dtype=np.intp))
@@ -533,34 +533,34 @@ def check_log_mass(sampler: ConditionalSampler, seed: int) -> None:
             where = f"{kind} target{' with missing values' * problem.has_gaps}, log_mass of sample_within() {name}"
             require_array(found.log_mass, np.float64, n, where)
             n_wrong = (found.log_mass[found.rejected] > -np.inf).sum()
-            require(n_wrong == 0, f"{where}: {n_wrong} rejected rows have some; it must be -inf.")
+            require(n_wrong == 0, f"{where}: {n_wrong} rejected rows have a finite value; it must be -inf.")
             mass = np.exp(found.log_mass[possible])
             allowed = within.take(np.flatnonzero(possible)[[0] * n]).allows(others)
-            # the bounds are quantiles of other draws, which they err by as well
+            # the bounds are quantiles of other draws and add their own error
             error = np.sqrt(mass.var() / mass.size + 2.0 * allowed.var() / n)
             far = abs(mass.mean() - allowed.mean()) / max(float(error), 1e-12)
             require(
                 far < stats.norm.isf(LEVEL / 2.0),
-                f"{where} is on average that of {mass.mean():.4g}, and {allowed.mean():.4g} of the unrestricted draws "
+                f"{where} corresponds to a mean share of {mass.mean():.4g}, and {allowed.mean():.4g} of the free draws "
                 "are allowed.",
             )
 
 
 THREADS = 4
 _GAP = 1e4  # between two clusters of numbers
-_BEYOND = 1e6  # widths of the draws: a heavy tail may well reach one or two beyond those that were drawn
+_BEYOND = 1e6  # widths of the draws: a heavy tail may reach one or two widths beyond the draws
 _CLUSTER = 0.1  # least share of the draws in a cluster
 _GRID_POINTS = 1001
 _TAIL = 0.02  # share of the draws at each end, whose tail may be long
-_SMOOTHED = 0.15  # share of the draws that a smoothed density may have moved outside of them
+_SMOOTHED = 0.15  # share of the draws that a smoothed density may have moved outside
 _DONORS = 30
-_ROUNDING = 1e-6  # of the range of the draws, that a number at its own rank may differ by
+_ROUNDING = 1e-6  # tolerance of a number at its own rank, as a share of the range of the draws
 ONE = np.zeros(1, dtype=np.intp)
 
 
 @check
 def check_supports(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that supports(), if there is one, supports what is drawn and what is as close, and nothing far away."""
+    """Require that supports(), if given, accepts drawn values and values close to them, and rejects distant ones."""
     for kind, problem, fitted in trained(sampler, seed, or_missing=True):
         drawn = draw(fitted, problem.given, seed)
         try:
@@ -571,14 +571,14 @@ def check_supports(sampler: ConditionalSampler, seed: int) -> None:
         require_array(supported, np.bool_, drawn.size, f"{where}: supports()")
         require(
             supported.all(),
-            f"{where}: supports() denies {(~supported).sum()} of {drawn.size} drawn values.",
+            f"{where}: supports() rejects {(~supported).sum()} of {drawn.size} drawn values.",
         )
     if "numeric" in sampler.handles and sampler.numbers != "shares":
         _require_local_support(sampler, seed)
 
 
 def _require_local_support(sampler: ConditionalSampler, seed: int) -> None:
-    """Require the definition for a number in two far-away clusters, from what one row draws."""
+    """Require the same of the draws of one row, for a number in two distant clusters."""
     problem = problem_for(sampler, "numeric", seed, givens=("sex",))
     values = problem.target.values
     split = values + _GAP * (values > np.median(values)) * (sampler.numbers != "counts")
@@ -595,19 +595,19 @@ def _require_local_support(sampler: ConditionalSampler, seed: int) -> None:
         far.append(("between two clusters of", middle))
     for place, value in far:
         supported = fitted.supports(problem.given.take(np.zeros(1, dtype=np.intp)), np.array([value]))
-        require(not supported.any(), f"numeric target: supports() takes {value:.4g}, far {place} all draws of its row.")
+        require(not supported.any(), f"numeric target: supports() accepts {value:.4g}, far {place} its draws.")
     near = drawn[:-1] + 0.4 * np.minimum(gaps, np.median(gaps)) * (sampler.numbers != "counts")
     denied = (~fitted.supports(problem.given.take(np.zeros(near.size, dtype=np.intp)), near)).sum()
     require(
         denied == 0,
-        f"numeric target: supports() denies {denied} of {near.size} numbers that are closer to a drawn value than "
+        f"numeric target: supports() rejects {denied} of {near.size} numbers that are closer to a drawn value than "
         "the draws are to each other.",
     )
 
 
 @check
 def check_log_density(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that log_density(), if there is one, is finite for draws, and that probabilities sum to 1."""
+    """Require that log_density(), if given, is finite for draws, and that probabilities sum to 1."""
     for kind, problem, fitted in trained(sampler, seed):
         drawn = draw(fitted, problem.given, seed)
         try:
@@ -630,7 +630,7 @@ def check_log_density(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_training_rows(sampler: ConditionalSampler, seed: int) -> None:
-    """Require, where it is declared, that log_density() leaves training rows out: they are then less likely."""
+    """Require, where declared, that log_density() can leave training rows out: they are then less likely."""
     if not sampler.leaves_one_out or "training_rows" not in inspect.signature(sampler.log_density).parameters:
         return
     for kind, problem, fitted in trained(sampler, seed):
@@ -641,12 +641,12 @@ def check_training_rows(sampler: ConditionalSampler, seed: int) -> None:
         density = fitted.log_density(problem.given, problem.target.values)
         known = np.isfinite(density)
         gain = np.median(left_out[known] - density[known])
-        require(gain < 0.0, f"{kind} target: training rows are as likely if they are left out; leave them out.")
+        require(gain < 0.0, f"{kind} target: training rows are not less likely when left out; leave them out.")
 
 
 @check
 def check_min_donors(sampler: ConditionalSampler, seed: int) -> None:
-    """Require, of a sampler with this parameter, that no value is drawn from fewer training rows."""
+    """Require that a sampler with this parameter draws from at least that many training rows."""
     if "min_donors" not in sampler.get_params(deep=False) or "numeric" not in sampler.handles:
         return
     bound = type(sampler)(**{**sampler.get_params(deep=False), "min_donors": _DONORS})
@@ -660,7 +660,7 @@ def check_min_donors(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_ranks(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that at_ranks(), if there is one, gives each draw back at its rank: ranks() and it are inverse."""
+    """Require that at_ranks(), if given, is the inverse of ranks(): it returns each draw at its rank."""
     for kind, problem, fitted, where in _with_ranks(sampler, seed):
         given = problem.given.take(np.arange(problem.given.n_rows))
         drawn = draw(fitted, given, seed)
@@ -675,17 +675,17 @@ def check_ranks(sampler: ConditionalSampler, seed: int) -> None:
         wrong = ~((np.abs(back - drawn) <= slack) | (np.isnan(back) & np.isnan(drawn)))
         require(
             not wrong.any(),
-            f"{where}: at_ranks() at the ranks of {wrong.sum()} of {drawn.size} draws gives other values, as "
+            f"{where}: at_ranks() at the ranks of {wrong.sum()} of {drawn.size} draws returns other values, as "
             f"{back[wrong][:1]} instead of {drawn[wrong][:1]}.",
         )
 
 
 @check
 def check_uniform_ranks(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that ranks(), if there are any, are uniform for new draws, also for those of each level of a given."""
+    """Require that ranks(), if given, are uniform for new draws, also within each level of a given."""
     for _, problem, fitted, where in _with_ranks(sampler, seed):
         given = problem.given.take(problem.copies())
-        sex = given.matrix[:, 0].copy()  # a sampler may overwrite it, which is another check's fault
+        sex = given.matrix[:, 0].copy()  # a sampler may overwrite it, which another check reports
         drawn = draw(fitted, given, seed)
         ranks = fitted.ranks(given, drawn, RowStreams.from_seed(seed + 1, drawn.size))
         for level in (0.0, 1.0):
@@ -699,7 +699,7 @@ def check_uniform_ranks(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_at_ranks(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that at_ranks(), if there is one, has the distribution of the draws at uniform ranks."""
+    """Require that at_ranks(), if given, has the distribution of the draws at uniform ranks."""
     for kind, problem, fitted, where in _with_ranks(sampler, seed):
         given = problem.given.take(problem.copies(1))
         u = RowStreams.from_seed(seed + 1, given.n_rows).uniform()
@@ -719,7 +719,7 @@ def check_at_ranks(sampler: ConditionalSampler, seed: int) -> None:
 
 
 def _with_ranks(sampler: ConditionalSampler, seed: int) -> Iterator[tuple[Kind, FitProblem, ConditionalSampler, str]]:
-    """Yield the fits of a sampler with ranks, given the column that moves the target; none if it refuses."""
+    """Yield the fits of a sampler with ranks, given the column that shifts the target; none if unsupported."""
     for kind, problem, fitted in trained(sampler, seed, or_missing=True, givens=("sex",), by_sex=True):
         try:
             fitted.ranks(problem.given.take(ONE), problem.target.values[ONE], RowStreams.from_seed(seed, 1))
@@ -730,7 +730,7 @@ def _with_ranks(sampler: ConditionalSampler, seed: int) -> Iterator[tuple[Kind, 
 
 @check
 def check_base_measure(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that log_density() sums or integrates, over base_measure(), to the share of the draws.
+    """Require that log_density() sums or integrates over base_measure() to the share of the draws.
 
     A sampler without base_measure() passes.
     """
@@ -742,7 +742,7 @@ def check_base_measure(sampler: ConditionalSampler, seed: int) -> None:
         known = listing(BASE_MEASURES)
         require(measure in BASE_MEASURES, f"{kind} target: base_measure() is {measure!r}; it must be one of {known}.")
         if kind != "numeric":
-            require(measure == "counting", f"{kind} target: base_measure() is {measure!r}; levels are counted.")
+            require(measure == "counting", f"{kind} target: base_measure() is {measure!r}; levels need 'counting'.")
             continue
         one_row = np.zeros(problem.given.n_rows * DRAWS_PER_ROW, dtype=np.intp)
         low, high = np.quantile(draw(fitted, problem.given.take(one_row), seed), [_TAIL, 1.0 - _TAIL])
@@ -758,7 +758,7 @@ def check_base_measure(sampler: ConditionalSampler, seed: int) -> None:
         total = float(at_values.sum())
         if measure == "counting":
             require(total < 1.0 + 1e-6, f"numeric target: probabilities of the training values sum to {total:.4g}.")
-            require(integral == 0.0, "numeric target: values that were never observed have a probability.")
+            require(integral == 0.0, "numeric target: values that were never observed have positive probability.")
         else:  # no training value of this problem has point mass
             require(abs(integral - 1.0) < 0.05, f"numeric target: the density integrates to {integral:.4g}, not to 1.")
             share = 1.0 - 2.0 * _TAIL
@@ -770,14 +770,14 @@ def check_base_measure(sampler: ConditionalSampler, seed: int) -> None:
 
 
 def _grid(low: float, high: float) -> Floats:
-    """Return even steps over a range, and as far beyond at both ends, that hit no round number."""
+    """Return an even grid over a range, extended by its width at both ends, without round numbers."""
     grid = np.linspace(2.0 * low - high, 2.0 * high - low, _GRID_POINTS)
     return np.asarray(grid[:-1] + (grid[1] - grid[0]) / np.e)
 
 
 @check
 def check_state(sampler: ConditionalSampler, seed: int) -> None:
-    """Require that what fit() leaves can be written as arrays and JSON values, with which a clone draws the same."""
+    """Require that fitted attributes can be written as arrays and JSON values, with which a clone draws the same."""
     if sampler.unstorable:
         return
     for kind, problem, fitted in trained(sampler, seed, or_missing=True):
@@ -799,7 +799,7 @@ def check_state(sampler: ConditionalSampler, seed: int) -> None:
 
 @check
 def check_threads(sampler: ConditionalSampler, seed: int) -> None:
-    """Require, where thread safety is declared, that fitting and drawing in threads changes nothing."""
+    """Require, where thread safety is declared, that fitting and drawing in threads give the same draws."""
     if not sampler.thread_safe:
         return
     for kind, problem, fitted in trained(sampler, seed, by_sex=True):

@@ -22,7 +22,7 @@ TRAINING_ROWS = 600
 DRAWS_PER_ROW = 4
 
 _GIVENS = ("height", "grade", "job", "sex")
-_CUTS = (-1.0, 0.5, 2.0)  # of a logistic variable: four levels, none rare
+_CUTS = (-1.0, 0.5, 2.0)  # cut points of a logistic variable: four levels, none rare
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class FitProblem:
         return bool(np.isnan(self.target.values).any())
 
     def copies(self, times: int = DRAWS_PER_ROW) -> npt.NDArray[np.intp]:
-        """Training row of each row to draw, so that draws and training data have the same givens."""
+        """Return the training row of each row to draw, so that draws and training data have the same givens."""
         return np.tile(np.arange(self.given.n_rows), times)
 
 
@@ -53,7 +53,7 @@ def problem_for(sampler: ConditionalSampler, kind: Kind, seed: int, **options: A
 
 
 def make_problem(kind: Kind, seed: int, *, givens: tuple[str, ...] = _GIVENS, **options: Any) -> FitProblem:
-    """Return a training problem of its own, which a sampler may spoil."""
+    """Return a new training problem, which a sampler may change."""
     table = _make_table(kind, seed, givens, **options)
     table = Table(table.features, table.matrix.copy(order="F"))
     return FitProblem(table.first(len(givens)), table.column(len(givens)))
@@ -75,9 +75,9 @@ def _make_table(
 ) -> Table:
     """Return givens and target; the target depends on nothing or, `by_sex`, on the two-level given alone.
 
-    A numeric target has float64's decimals, or it is `whole` (few integers) or counted in `tenths`. It is about normal,
-    and positive, so that a family of positive numbers has a likelihood. `numbers` may be "counts", some of them 0, or
-    "shares" between 0 and 1, whose `tenths` are hundredths.
+    A numeric target has float64's decimals, or it is `whole` (few integers) or counted in `tenths`. It is approximately
+    normal and positive, as some families require. `numbers` may be "counts", some of them 0, or "shares" between 0 and
+    1, whose `tenths` are hundredths.
     """
     rng = np.random.default_rng(seed)
     n = TRAINING_ROWS
@@ -117,7 +117,7 @@ def _make_table(
 
 
 def _counts(uniform: Floats, mean: npt.NDArray[Any]) -> Floats:
-    """Return counts with a negative binomial distribution, of variance mean + mean^2 / 3, and some more zeros."""
+    """Return counts from a zero-inflated negative binomial distribution of variance mean + mean^2 / 3."""
     left = (uniform - 0.15) / 0.85
     return np.where(left > 0.0, stats.nbinom.ppf(np.maximum(left, 0.0), 3.0, 3.0 / (3.0 + mean)), 0.0)
 
@@ -147,9 +147,9 @@ def draw(fitted: ConditionalSampler, given: Table, seed: int, within: Within | N
 def trained(
     sampler: ConditionalSampler, seed: int, *, or_missing: bool = False, **options: Any
 ) -> Iterator[tuple[Kind, FitProblem, ConditionalSampler]]:
-    """Fit a clone to a target of each kind that the sampler handles; with `or_missing`, to one with gaps as well.
+    """Fit a clone to a target of each kind that the sampler handles; with `or_missing`, also to one with gaps.
 
-    Checks that ask for the same problem get the same fitted clone: they only draw from it.
+    Checks of the same problem share the fitted clone, since they only draw from it.
     """
     for kind in kinds_of(sampler):
         for missing in (False, True)[: 1 + (or_missing and sampler.handles_missing)]:
@@ -162,7 +162,7 @@ _SHARED: dict[int, dict[Hashable, tuple[FitProblem, ConditionalSampler]]] = {}  
 def _fitted_once(
     sampler: ConditionalSampler, kind: Kind, seed: int, **options: Any
 ) -> tuple[FitProblem, ConditionalSampler]:
-    """Return a problem and a clone fitted to it, which live as long as the sampler and its parameters."""
+    """Return a problem and a clone fitted to it, cached as long as the sampler and its parameters exist."""
     if id(sampler) not in _SHARED:
         _SHARED[id(sampler)] = {}
         weakref.finalize(sampler, _SHARED.pop, id(sampler), None)
@@ -176,5 +176,5 @@ def _fitted_once(
 
 
 def forget_fits(sampler: ConditionalSampler) -> None:
-    """Let the next checks of this sampler fit it anew."""
+    """Clear the shared fits of this sampler."""
     _SHARED.get(id(sampler), {}).clear()

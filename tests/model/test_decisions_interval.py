@@ -188,5 +188,5 @@ def test_interval_with_margin_and_label_round_trips():
 
 
 def test_mccer_has_no_margin():
-    with pytest.raises(InputError, match="mcceR knows no margin: give the narrower interval itself"):
+    with pytest.raises(InputError, match="mcceR has no margin: give the narrower interval itself"):
         explain_mcce(model=expected_profit, x_explain=X[:2], x_train=X, c_int=Interval(0, 90, margin=1))

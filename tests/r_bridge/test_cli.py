@@ -48,7 +48,7 @@ def test_help_describes_purpose_and_exit_codes(capsys):
         main(["parity", "--help"])
     text = " ".join(capsys.readouterr().out.split())
     assert "compare every stage" in text
-    assert "Exit codes: 0 all that was compared agrees; 1 R and mcce part; 2" in text
+    assert "Exit codes: 0 all compared values agree; 1 R and mcce differ; 2" in text
 
 
 @pytest.mark.slow
@@ -80,7 +80,7 @@ def test_file_with_a_number_and_missing_values(r, need, files, capsys):
     options = ["--decision=-inf,20", "--n-samples", "40", "--engine", "ctree", "--explain", "2", "--without-mccer"]
     assert main(["parity", "--train", str(files / "air.csv"), "--response", "Ozone", *options]) == DONE
     shown = capsys.readouterr()
-    assert "42 of 153 rows have missing values and are left out" in shown.err
+    assert "42 of 153 rows have missing values and are dropped" in shown.err
     assert "2 factuals" in shown.out
 
 
@@ -95,7 +95,7 @@ def test_disagreement_has_a_separate_exit_code(r, need, monkeypatch, capsys):
     monkeypatch.setattr("r_bridge.parity.generate", other)
     assert main(["parity", "--engine", "ctree", "--n-samples", "20", "--without-mccer"]) == PARTED
     shown = capsys.readouterr()
-    assert "ctree: R and mcce part at generate: generated rows" in shown.err
+    assert "ctree: R and mcce differ at generate: generated rows" in shown.err
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_disagreement_has_a_separate_exit_code(r, need, monkeypatch, capsys):
         (["--train", "{air}", "--response", "Ozone", "--decision", "(1,2)"], "give two numbers, both included"),
         (["--train", "{air}", "--response", "Ozone", "--decision", "1,2", "--fixed", "Winds"], "did you mean 'Wind'"),
         (["--train", "{air}", "--response", "Ozone", "--decision", "1,2", "--explain", "500"], "leaves no row"),
-        (["--response", "Ozone"], "--response goes with --train"),
+        (["--response", "Ozone"], "--response needs --train"),
         (["--train", "{loans}", "--response", "housing"], "has 3 classes"),
     ],
 )

@@ -203,7 +203,7 @@ def test_values_that_r_cannot_hold_raise(r, frame, columns, message):
         ("list(1)", None, "not an R data.frame"),
         ("data.frame(x = I(list(1, 2)))", None, "cannot be read"),
         ("data.frame(x = c(1, 2.5))", {"x": [1, 2]}, "came from R as float64 and cannot be int64"),
-        ("data.frame(x = 'new')", {"x": pd.Categorical(["a"])}, "'new' is none of its categories"),
+        ("data.frame(x = 'new')", {"x": pd.Categorical(["a"])}, "'new' is not one of its categories"),
         ("data.frame(x = c(1L, NA))", {"x": [1, 2]}, "cannot be int64"),
         ("data.frame(a = 1:2, b = 0, a = 3:4, check.names = FALSE)", None, "more than one column is called 'a'"),
         ("data <- data.frame(x = 1:2); data$m <- matrix(1:4, 2); data", None, "'m' is a matrix .2 by 2.* of its own"),

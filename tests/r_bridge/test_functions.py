@@ -370,7 +370,7 @@ REFUSED = {
     "error of R": (RSampler("function(x, y) stop('no such model')", draw=ZERO), "no such model"),
     "neighbours": (
         RSampler(FIRST, draw="function(object, newdata, u) u + nrow(newdata)"),
-        "draw of RSampler gives a row another answer beside other rows.*own_rng=True",
+        "draw of RSampler returns another value for a row beside other rows.*own_rng=True",
     ),
     "R's generator": (
         RSampler(FIRST, draw="function(object, newdata, u) rnorm(nrow(newdata))"),
@@ -414,7 +414,7 @@ def test_invalid_probabilities_raise(r, probs, message):
 def test_mice_method_for_two_levels_rejects_more(r, need):
     need("mice")
     problem = make_problem("ordered", 0)
-    with pytest.raises(SamplerError, match=r"it has 4 levels, and the method takes two\. Use polyreg or polr"):
+    with pytest.raises(SamplerError, match=r"it has 4 levels, and the method needs two\. Use polyreg or polr"):
         MiceSampler("logreg").fit(problem.given, problem.target)
 
 
@@ -452,7 +452,7 @@ def test_errors_of_r_name_the_feature_and_the_function(r, name):
 
 def test_answers_that_depend_on_other_rows_name_the_feature(r):
     problem = make_problem("numeric", 0)
-    with pytest.raises(SamplerError, match="feature 'target': draw of RSampler gives a row another answer"):
+    with pytest.raises(SamplerError, match="feature 'target': draw of RSampler returns another value for a row"):
         RSampler(FIRST, draw="function(object, newdata, u) u + nrow(newdata)").fit(problem.given, problem.target)
 
 

@@ -229,7 +229,7 @@ def test_mccer_gets_no_name_that_it_would_evaluate(monkeypatch, kind, callback):
     monkeypatch.setattr(Session, "need", lambda *_: None)
     frame = make_frame(hostile_names(kind))
     for call in (functools.partial(explain_mcce, callback=callback), functools.partial(check_parity, use_mccer=True)):
-        with pytest.raises(InputError, match=r"is not a name that R code can hold.*rename"):
+        with pytest.raises(InputError, match=r"is not a plain R name.*rename"):
             call(lambda X: X.iloc[:, 0], frame.tail(3), frame.iloc[:-3])
 
 

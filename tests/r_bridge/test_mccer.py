@@ -152,10 +152,10 @@ def test_missing_mccer_is_reported_with_its_source(r, monkeypatch, call):
 def test_helpers(air):
     assert tree_controls("rpart", {"control": {"cp": 0.1, "xval": 0}, "xval": 5}) == {"cp": 0.1, "xval": 5}
     assert tree_controls("ctree", {"controls": {"mincriterion": 0.5}}) == {"mincriterion": 0.5}
-    with pytest.raises(MCCEError, match="mcceR knows 'ctree', 'rpart'"):
+    with pytest.raises(MCCEError, match="mcceR supports 'ctree', 'rpart'"):
         tree_controls("cart", {})
     like = generated_like(air.X, air.X.astype(float), ["Wind", "Day"])
     assert like.dtypes.astype(str).tolist() == ["int64", "float64", "int64", "int64", "float64"]
     assert score_function(lambda X: X["Temp"], None, (0, 1))(air.X.head(2)).tolist() == [67.0, 72.0]
-    with pytest.raises(MCCEError, match="mcceR knows no margin: give the narrower interval itself"):
+    with pytest.raises(MCCEError, match="mcceR has no margin: give the narrower interval itself"):
         score_function(lambda X: X["Temp"], None, mcce.Interval(0, 90, margin=5))

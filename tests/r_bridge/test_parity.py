@@ -124,7 +124,7 @@ def test_wrong_tree_shows_in_the_fit(r, need, air, monkeypatch):
     report = check_parity(**air)
     assert not report.agrees
     assert report.first_divergence.startswith("fit: leaf of each training row")
-    assert "R and mcce part at fit: leaf of each training row" in repr(report)
+    assert "R and mcce differ at fit: leaf of each training row" in repr(report)
 
 
 def test_wrong_draw_shows_only_in_generation(r, need, air, monkeypatch):
@@ -187,7 +187,7 @@ def test_repr_of_the_report(r, need, air):
     assert list(report.table) == ["stage", "quantity", "compared", "different", "largest_difference", "verdict"]
     text = repr(report)
     assert "values compared, all agree." in text
-    assert "mcceR did not run" in text
+    assert "mcceR was not run" in text
     assert "leaf of each training row, Solar.R" in text
     assert f"party {report.versions['party']}" in text
     assert "look" not in report._repr_html_().split("</style>")[1]
@@ -208,7 +208,7 @@ def test_stream_of_the_session_is_unchanged(r, need, air):
     ("options", "error", "message"),
     [
         ({"fit_seed": None}, RBridgeError, "from a common seed"),
-        ({"fit_autoregressive_model": "cart"}, MCCEError, "mcceR knows 'ctree', 'rpart'"),
+        ({"fit_autoregressive_model": "cart"}, MCCEError, "mcceR supports 'ctree', 'rpart'"),
         ({"fixed_features": "Winds"}, MCCEError, "did you mean 'Wind'"),
         ({"process_measures": ["L3"]}, MCCEError, "process_measures names 'L3'"),
         ({"generate_K": 0}, MCCEError, "generate_K is 0"),

@@ -117,7 +117,7 @@ def test_callback_passes_r_objects(r):
     with r.callback(lambda v: r.vector([2.0 * x for x in v])) as double:
         assert list(call(double)) == [2.0, 5.0]
     kept = r.call("evaluate", "function(f, x) try(f(x), silent = TRUE)", None)
-    assert "which is over" in kept(double, r.vector(1.0))[0]
+    assert "is valid only during the call" in kept(double, r.vector(1.0))[0]
 
 
 def test_exception_in_a_callback_is_raised(r):

@@ -335,7 +335,7 @@ def test_unregistered_functions_raise(lent):
     found = told("explain", made["fitted"], sent(data.head(5)), {"n_samples": 50.0})
     assert len(found["rank"]) == (data.head(5)["income"] < 60).sum() > 0
     answer = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "sampler": _by("another")})
-    assert "no R session has lent 'another'" in answer["error"]
+    assert "no R session has registered 'another'" in answer["error"]
 
 
 def _by(name: str) -> dict[str, Any]:
@@ -354,7 +354,7 @@ def test_draws_that_depend_on_other_rows_raise():
         answer = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "sampler": _by("careless")})
     finally:
         SAMPLERS.known.pop(NAME)
-    assert "gives a row another answer beside other rows" in answer["error"]
+    assert "returns another value for a row beside other rows" in answer["error"]
 
 
 def test_round_trip_is_a_table_with_its_units():
@@ -466,11 +466,11 @@ def test_rows_with_unsupported_missing_cells_leave_others_explained(stops):
     found = answer["value"]
     listed = received(found["unexplained"]).set_index("id")["reason"]
     assert listed.index.tolist() == [3, 8, 9]
-    assert set(listed) == {"it could not be read: the model cannot answer where 'age' is missing"}
+    assert set(listed) == {"it could not be read: the model cannot predict rows in which 'age' is missing"}
     alone = told("explain", made["fitted"], sent(rows), {"n_samples": 50.0})
     assert sorted(set(np.frombuffer(found["index"]["index"], "<i4"))) == [1, 2, 4, 5, 6, 7, 10, 11, 12]
     assert alone["frame"] == found["frame"]
-    assert any("3 of 12 rows are not explained: 3 (the model cannot answer" in text for text in answer["warnings"])
+    assert any("3 of 12 rows are not explained: 3 (the model cannot predict" in text for text in answer["warnings"])
     every = calls.attempt("explain", made["fitted"], sent(rows.iloc[[2, 7]]), {"n_samples": 50.0})
     assert every["kind"] == "ModelError"
 

@@ -167,15 +167,15 @@ def test_times_outside_the_training_unit_raise():
 
 
 def test_invalid_columns_raise():
-    with pytest.raises(InputError, match="'x' is of the kind 'complex'; known are 'double'"):
+    with pytest.raises(InputError, match="'x' has the kind 'complex'; known are 'double'"):
         read_column({"name": "x", "kind": "complex", "values": b"", "states": b""}, 0)
     with pytest.raises(InputError, match="'x' has 1 values and 2 states for 2 rows"):
         read_column({"name": "x", "kind": "double", "values": bytes(8), "states": b""}, 2)
     with pytest.raises(InputError, match="'x' has codes from 3 to 3 for 1 levels"):
         read_column(sent_as("factor", [3], "<i4", texts=b"a\0"), 1)
-    with pytest.raises(InputError, match=r"column name\(s\) 'x' stand more than once"):
+    with pytest.raises(InputError, match=r"column name\(s\) 'x' occur more than once"):
         read_table([sent_as("double", [1.0]), sent_as("double", [2.0])], 1)
-    with pytest.raises(InputError, match="column 'x' holds 'b', which is none of R's levels 'a'"):
+    with pytest.raises(InputError, match="column 'x' holds 'b', which is not one of R's levels 'a'"):
         write_table(pd.DataFrame({"x": ["b"]}), [SentColumn("x", "factor", ("a",))])
 
 

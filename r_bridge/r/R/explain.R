@@ -124,6 +124,9 @@ LATER <- list(
 #' @param id A row name of `newdata`, as a number or as text: plots the changes of its counterfactual (needs the package
 #'   png). Without it, a bar for each feature shows how often the best counterfactuals change it.
 #' @param rank The rank of the counterfactual.
+#' @param reasons Whether to add the principal reasons of the refusal, in the words of `names$reasons` of [mcce()], and
+#'   the right to give one's own view and to ask for a review by a person. It takes seconds, and needs a result that was
+#'   not read from a file.
 #' @param ... Passed to [graphics::barplot()].
 #' @return `as.data.frame()` returns a data frame, `summary()` a named vector of summary figures, and `letter()` the text
 #'   of a letter to the person concerned.
@@ -202,9 +205,9 @@ plot.mcce_counterfactuals <- function(x, id = NULL, rank = 1, ...) {
 
 #' @rdname results
 #' @export
-letter <- function(x, id) {
+letter <- function(x, id, reasons = FALSE) {
   if (!inherits(x, "mcce_counterfactuals")) refuse("letter() needs the result of explain(), not a ", class(x)[1], ".")
-  call_python("letter", revive(x), id)
+  call_python("letter", revive(x), id, reasons)
 }
 
 #' Simulated customers of a bank

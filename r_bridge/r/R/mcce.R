@@ -35,7 +35,7 @@
 #'   `list(dti = "(rent + instalment) / income")`. Such a column is computed for every candidate and rounded as in
 #'   `data`. It does not count as a change, and rules can use it.
 #' @param names A list of `labels`, `units`, `formats` and `reasons`, each a named list by feature, for sentences and
-#'   letters. An entry of `reasons` states the feature as a reason for a refusal: a text, or
+#'   letters. An entry of `reasons` states the feature as a reason for a refusal (see [letter()]): a text, or
 #'   `list(code = "12", text = "Income is too low")`.
 #' @param keep Whether the object can be saved.
 #' @param ... Not used: an unknown argument is an error that suggests the nearest name.

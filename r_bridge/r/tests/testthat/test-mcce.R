@@ -58,6 +58,22 @@ test_that("the tables agree with each other", {
   expect_match(letter(found, all$id[1]), "An example that would have led to another decision")
 })
 
+test_that("letters state the principal reasons in the given words, and the rights, only on request", {
+  skip_if_no_mcce()
+  reasons <- list(income = list(code = "12", text = "Income is too low"))
+  columns <- c("age", "job", "income")
+  some <- mcce(rich, people[columns],
+    fixed = "age", decision = c(0.6, 1), names = list(reasons = reasons), random_state = 1
+  )
+  found <- explain(some, refused[1, columns], n_samples = 50)
+  id <- found$index$id[1]
+  expect_no_match(letter(found, id), "Income is too low|Your rights")
+  with_reasons <- letter(found, id, reasons = TRUE)
+  expect_match(with_reasons, "Income is too low")
+  expect_match(with_reasons, "12")
+  expect_match(with_reasons, "Your rights")
+})
+
 test_that("rows that are wanted already, or named by text, are told by their names", {
   skip_if_no_mcce()
   named <- people[order(-people$income), ][1:2, ]
@@ -287,7 +303,7 @@ test_that("a row with NA that the model cannot read leaves the others explained"
     expect_warning(found <- explain(some, rows, n_samples = 100), "1 of 5 rows are not explained.*'Temp' is missing", class = "mcce_warning")
     expect_identical(found$rows, whole$rows)
     expect_identical(found$unexplained$id, as.integer(rownames(rows))[2])
-    expect_match(found$unexplained$reason, "it could not be read: the model cannot answer where 'Temp' is missing")
+    expect_match(found$unexplained$reason, "it could not be read: the model cannot predict rows in which 'Temp' is missing")
     expect_error(explain(some, rows[2, ], n_samples = 100), class = "mcce_ModelError")
   }
   if (!requireNamespace("rpart", quietly = TRUE)) skip("rpart is not installed")
