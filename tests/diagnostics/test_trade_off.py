@@ -186,7 +186,7 @@ def test_invalid_input_raises(explainer, training):
 def test_saved_explainer_accepts_its_training_rows(explainer, training):
     explainer.explain(training.head(1), n_samples=10, sparse=True)
     loaded = pickle.loads(pickle.dumps(explainer))
-    with pytest.raises(InputError, match="give them as `training`"):
+    with pytest.raises(InputError, match="pass them as `training`"):
         loaded.trade_off(training, 0.1)
     again = loaded.trade_off(training, 0.1, n_samples=50, max_factuals=20, training=training)
     first = explainer.trade_off(training, 0.1, n_samples=50, max_factuals=20)

@@ -367,7 +367,7 @@ def test_plot_shows_the_usual_consequences(found):
     ax = found.plot(told["id"])
     written = {text.get_text() for text in ax.texts}
     assert f"{told['low']:.0f} to {told['high']:.0f}" in written
-    assert "salary (consequence)" in [label.get_text() for label in ax.get_yticklabels()]
+    assert "salary (consequence)" in [label.get_text().replace("\n", " ") for label in ax.get_yticklabels()]
     plt.close(ax.figure)
 
 

@@ -168,7 +168,7 @@ def test_matching_accepts_only_counts(scale, told):
     X = pd.DataFrame({"a": np.arange(200.0) % 13, "b": np.arange(200.0) % 7})
     weights = scale * np.tile([1, 2], 100)
     with pytest.raises(
-        mcce.SamplerError, match=rf"PmmSampler\(\) for 'b' counts a row of weight 2 as two donors .*; got {told}"
+        mcce.SamplerError, match=rf"PmmSampler\(\) for 'b' counts a row of weight 2 as two donors; got {told}"
     ):
         mcce.ChainModel(sampler="pmm", fixed=["a"]).fit(X, sample_weight=weights)
 
