@@ -85,7 +85,7 @@ def test_next_value_of_a_long_tail_does_not_warn():
 def test_unseen_fixed_values_are_named(explainer, people):
     one = people[people["sex"] == "m"].head(1).set_axis(["a"])
     (said,) = said_of(explainer, one.assign(sex=pd.Categorical(["x"], categories=["f", "m", "x"])))
-    assert said.startswith("X has a row with fixed values that no training row has: 'a' (sex 'x'). What is drawn")
+    assert said.startswith("X has a row with fixed values that no training row has: 'a' (sex 'x'). Their draws")
     (said,) = said_of(explainer, one.assign(pregnant=True))
     assert "'a' (sex 'm' with pregnant True)" in said
     assert "check the values, or fix fewer features" in said
