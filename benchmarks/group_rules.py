@@ -12,9 +12,9 @@
    the quartiles of these.
 4. With a folder that holds `ares.py` of the same repository (it needs mlxtend), AReS runs on the same model and people,
    with nothing fixed: ten bins and conditions of at least `SUPPORT` as in its notebooks, `CANDIDATES` candidate rules
-   (3000 to 5000 there), and the objective that counts coverage only; at most four rules, and at most 20. Its candidates are the
-   first of a Python set, so they depend on PYTHONHASHSEED. With pandas 3, the index `self.RL.values[j]` in
-   `generate_triples` must become `list(self.RL.values[j])`.
+   (3000 to 5000 there), and the objective that counts coverage only; at most four rules, and at most 20. Its
+   candidates are the first of a Python set, so they depend on PYTHONHASHSEED. With pandas 3, the index
+   `self.RL.values[j]` in `generate_triples` must become `list(self.RL.values[j])`.
 5. Held-out coverage: rules are selected on each half of the people and applied to the other (`RuleSet.apply`).
 6. All changed rows are scored on the same scale of plausibility; `at floor` is the share at or above 0.05, `in range`
    the share whose numbers stay in the training range.
