@@ -55,7 +55,8 @@ from mcce.explain.proof import prove
 from mcce.explain.tabulate import tabulate
 from mcce.explain.winners import Winners
 from mcce.generators.base import Generator
-from mcce.model.ask import Answer, Asker, SpotCheck
+from mcce.model.ask import Asker, SpotCheck
+from mcce.model.decisions import Answer
 from mcce.model.robustness import ConfirmingAsker
 from mcce.plausibility.relations import KeptRelations
 from mcce.plausibility.stop_reasons import Usual

@@ -143,10 +143,10 @@ def _read_column(before: pd.Series[Any], after: pd.Series[Any]) -> RuleColumn:
     dtype = before.dtype
     is_number = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
     if isinstance(dtype, pd.CategoricalDtype):
-        levels, is_ordered = dtype.categories, dtype.ordered
+        levels, is_ordered = list(dtype.categories), dtype.ordered
     else:
         is_ordered = is_number or is_dated(dtype)
-        levels = pd.unique(pd.concat([before.astype(object), after.astype(object)]).dropna())
+        levels = list(pd.unique(pd.concat([before.astype(object), after.astype(object)]).dropna()))
         levels = sorted(levels) if is_ordered else levels
     codes = {level: float(level if is_number else code) for code, level in enumerate(levels)}
     return RuleColumn(before.name, is_number, bool(is_ordered), codes)
