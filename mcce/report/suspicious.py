@@ -37,7 +37,7 @@ answer that is not listed may still be bad advice.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -142,12 +142,13 @@ def _read_column(before: pd.Series[Any], after: pd.Series[Any]) -> RuleColumn:
     """Return the column of two frames; ordered values have increasing codes."""
     dtype = before.dtype
     is_number = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+    levels: Iterable[Any]
     if isinstance(dtype, pd.CategoricalDtype):
         levels, is_ordered = dtype.categories, dtype.ordered
     else:
         is_ordered = is_number or is_dated(dtype)
-        levels = pd.unique(pd.concat([before.astype(object), after.astype(object)]).dropna())
-        levels = sorted(levels) if is_ordered else levels
+        held = pd.unique(pd.concat([before.astype(object), after.astype(object)]).dropna())
+        levels = sorted(held) if is_ordered else held
     codes = {level: float(level if is_number else code) for code, level in enumerate(levels)}
     return RuleColumn(before.name, is_number, bool(is_ordered), codes)
 
