@@ -54,19 +54,19 @@ def run_demo(arguments: argparse.Namespace) -> int:
     model = _logistic().fit(customers, loans.y)
     risk = model.predict_proba(customers)[:, 1]
     refused = customers[risk >= 0.1]
-    clock.stop("the bank's model learns from its customers")
+    clock.stop("fit the bank's model")
     granted = Interval(0, 0.1, closed="left", of=True, label="the loan is granted")
     facts = [*loans.fixed, "defaulted_last_year"]  # which cannot change
     explainer = MCCE(model, decision=granted, fixed=facts, random_state=arguments.random_state, names=NAMES)
     explainer.fit(customers)
-    clock.stop("mcce learns what customers look like")
+    clock.stop("fit the explainer")
     nearest = explainer.explain(customers.iloc[[0]], n_counterfactuals=SEARCHED, sparse=True)
     one = _different_ways(nearest)
-    clock.stop("mcce learns which customers are plausible; three ways for one")
+    clock.stop("fit the plausibility score, find three plans for one customer")
     many = explainer.explain(refused.head(arguments.factuals), sparse=True)
-    clock.stop(f"one way for each of {len(many.factuals)} customers")
+    clock.stop(f"find one plan for each of {len(many.factuals)} customers")
     plain_one, plain_many = explainer.explain(customers.iloc[[0]]), explainer.explain(many.factuals)
-    clock.stop("the same by the plain method")
+    clock.stop("the same by the published method")
 
     story = _loan_story(one, risk[0], len(customers))
     ways = [one.sentence("customer 1", rank) for rank in one.frame.index.get_level_values("rank")]
@@ -79,7 +79,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
     clock.stop("the record of one decision, verified")
     _print_demo(story, ways, one, many, _plain_story(plain_one, plain_many))
     print(f"\nTHE RECORD\n\n{record}")
-    written = [[str(picture), "what would have to change, as a picture"], [str(page), "all of it, for a browser"]]
+    written = [[str(picture), "a picture of the plans"], [str(page), "the report, for a browser"]]
     print(f"\nHOW LONG IT TOOK\n\n{aligned(clock.steps)}\n\nWRITTEN\n\n{aligned(written, left=(0, 1))}\n")
     print("Now with your own files: mcce explain --help")
     return DONE
@@ -127,8 +127,8 @@ def _plain_story(one: Counterfactuals, many: Counterfactuals) -> str:
     changes = one.changes(words=True)
     told = [f"{row.feature} {row.to}" for row in changes[changes["rank"] == 1].itertuples()]
     return (
-        "The method as published returns whole drawn customers, with all that comes along: hers has "
-        f"{', '.join(told)}, and theirs differ in {many.measures['L0'].mean():.1f} features."
+        f"The published method returns whole drawn customers: for this one {', '.join(told)}. On average "
+        f"{many.measures['L0'].mean():.1f} features differ."
     )
 
 
@@ -161,18 +161,18 @@ def _loan_story(one: Counterfactuals, risk: float, n_customers: int) -> str:
     return (
         f"A woman of {her['age']} asks her bank for a loan of {her['loan_amount']:,} dollars. She earns "
         f"{her['salary']:,} dollars a year, has {her['savings']:,} dollars in savings and defaulted last "
-        f"year. The bank's model, learned from {n_customers:,} customers, says: the probability that she "
-        f"will default on this loan is {risk:.1%}. The bank grants loans below 10% only, so she is refused. "
-        "What would have had to be different for a yes? Her age, her sex and what happened last year stay as they are."
+        f"year. The bank's model, fitted to {n_customers:,} customers, predicts a default probability of {risk:.1%}. "
+        "The bank grants a loan only below 10%, so she is refused. What would have had to be different? Her age, her "
+        "sex and the past default cannot change."
     )
 
 
 def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counterfactuals, plain: str) -> None:
-    print(f"THE REFUSAL\n\n{wrap(story)}\n\nWHAT WOULD HAVE LED TO A YES\n")
+    print(f"THE REFUSAL\n\n{wrap(story)}\n\nWHAT WOULD HAVE CHANGED THE DECISION\n")
     for rank, way in enumerate(ways, 1):
         print(wrap(way, f"  {rank}. "))
     found, names = one.frame.astype(object), one.names
-    table = [["", "now", *(f"way {rank}" for rank in range(1, len(found) + 1))]]
+    table = [["", "now", *(f"plan {rank}" for rank in range(1, len(found) + 1))]]
     for feature, now in one.factuals.astype(object).iloc[0].items():
         cells = ["same" if new == now else names.text(feature, new) for new in found[str(feature)]]
         table.append([names.label(feature) + " (fixed)" * (feature in one.fixed), names.text(feature, now), *cells])
@@ -180,8 +180,8 @@ def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counter
     table.append([names.label("prediction"), *(names.text("prediction", risk, 3) for risk in risks)])
     features = many.changed_features().query("not fixed")
     note = (
-        "Each way changes as little as it can, to values drawn for customers of her age and sex who defaulted too, and "
-        "the customer that she would be is a plausible one: at least one real customer in twenty looks as unusual."
+        "Each plan changes as few features as possible, to values drawn for customers of her age and sex who "
+        "defaulted too. The resulting customers are plausible: at least one real customer in twenty is as unusual."
     )
     summary = (
         f"mcce found an example that gets the loan for {len(many)} of {len(many.factuals)} refused "
