@@ -53,7 +53,7 @@ def measure() -> dict[str, Any]:
                 seconds["compiling"] += time.process_time() - since
 
     event.register("numba:compile", Compiling())
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Ten lines\n")[1].split("\n```\n")[0]
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Ten lines of Python\n")[1].split("\n```\n")[0]
     names: dict[str, Any] = {}
     for example in doctest.DocTestParser().get_examples(text):
         statement = next((name for start, name in STATEMENTS.items() if example.source.startswith(start)), OTHERS)

@@ -67,7 +67,7 @@ def test_every_kind_of_bad_csv_line_is_listed_and_other_rows_are_explained(tmp_p
     data = "\n".join(lines).encode().splitlines()
     data[70] = data[70].replace(b"nurse", b"n\xfcrse").replace(b"clerk", b"cl\xe9rk").replace(b"pilot", b"pil\xf6t")
     (tmp_path / "rows.csv").write_bytes(b"\n".join(data))
-    with pytest.raises(InputError, match=r"rows.csv, line 36: column 'children' holds 'two', which is no number"):
+    with pytest.raises(InputError, match=r"rows.csv, line 36: column 'children' holds 'two', which is not a number"):
         explainer().explain_batches(tmp_path / "rows.csv", tmp_path / "out", **SETTINGS)
     result = explainer().explain_batches(tmp_path / "rows.csv", tmp_path / "out", skip_bad=True, **SETTINGS)
     listed = pd.read_csv(tmp_path / "out" / "bad-rows.csv").set_index("place")
@@ -75,11 +75,11 @@ def test_every_kind_of_bad_csv_line_is_listed_and_other_rows_are_explained(tmp_p
     assert listed["begin"].tolist() == [34, 35, 49, 59, 69, 88, 93]
     problems = listed["problem"]
     for place, said in {
-        "line 37": "column 'income' holds 'lots', which is no number",
+        "line 37": "column 'income' holds 'lots', which is not a number",
         "line 51": "it has 12 cells, and the header names 11 columns",
         "line 61": "it has no id",
         "line 71": "it is not UTF-8",
-        "line 90": "column 'since' holds 'soon', which is no date or duration",
+        "line 90": "column 'since' holds 'soon', which is not a date or duration",
         "line 95": "column 'income' is numeric in the training data and holds '007', with a leading zero",
     }.items():
         assert said in problems[place]

@@ -6,7 +6,7 @@ from benchmarks import first_use
 KERNELS = {
     "_hash_cells", "expand_rows", "find_leaves", "grow_cells", "grow_nodes", "linear_parts", "log_densities",
     "mark_first", "mean_of_nearest",
-    "measure_candidates", "pick_donor", "rank_candidates", "route_any", "route_numbers", "score_cells", "share_cells",
+    "measure_candidates", "pick_donor", "route_any", "route_numbers", "score_cells", "share_cells",
     "step_table", "tuple_steps",
 }  # fmt: skip
 

@@ -163,7 +163,7 @@ def test_result_with_every_dtype_round_trips(tmp_path):
     pd.testing.assert_frame_equal(again.diversity(), found.diversity())
     pd.testing.assert_series_equal(again.factual_predictions, found.factual_predictions)
     assert (repr(again), again.ranges, again.run.settings) == (repr(found), found.ranges, dict(found.run.settings))
-    with pytest.raises(InputError, match="this result was saved"):
+    with pytest.raises(InputError, match="this result was loaded from a file"):
         again.contributions(found.frame.index[0][0])
 
 

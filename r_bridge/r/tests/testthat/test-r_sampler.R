@@ -123,7 +123,7 @@ test_that("functions that cannot be used are refused", {
   fails <- function(...) mcce(score, known, fixed = c("age", "job"), sampler = list(income = r_sampler(...)), keep = FALSE)
   expect_error(fails(function(x, y) stop("no idea"), draw = function(object, newdata, u) u), "learn of r_sampler\\(\\) stopped: no idea", class = "mcce_error")
   own <- function(object, newdata, u) rnorm(nrow(newdata))
-  expect_error(fails(function(x, y) 1, draw = own), "another answer beside other rows.*own_rng = TRUE", class = "mcce_error")
+  expect_error(fails(function(x, y) 1, draw = own), "another value for a row beside other rows.*own_rng = TRUE", class = "mcce_error")
   wide <- function(object, newdata, p) matrix(0, 3, 2)
   expect_error(fails(function(x, y) 1, quantiles = wide), "quantiles returned 3 by 2; a matrix of", class = "mcce_error")
   probs <- function(object, newdata) 0.5
