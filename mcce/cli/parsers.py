@@ -162,6 +162,14 @@ def add_explore(commands: Any) -> None:
     explore.set_defaults(run=_imported("mcce.cli.explore:run_explore"))
 
 
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    """Add the options for the model of an explainer."""
+    parser.add_argument("--model", type=read.path, metavar="FILE", help="its model, if it is not beside the explainer")
+    parser.add_argument(
+        "--trusted", type=read.names, default=[], metavar="A,B", help="types that a .skops file may hold"
+    )
+
+
 def add_verify(commands: Any) -> None:
     """Add the command to argparse's subparsers."""
     parser = commands.add_parser(
@@ -172,10 +180,7 @@ def add_verify(commands: Any) -> None:
     )
     parser.add_argument("folder", type=read.path, metavar="FOLDER", help="the folder of records")
     parser.add_argument("--explainer", type=read.path, metavar="FILE", help="the explainer, to reproduce the answers")
-    parser.add_argument("--model", type=read.path, metavar="FILE", help="its model, if it is not beside the explainer")
-    parser.add_argument(
-        "--trusted", type=read.names, default=[], metavar="A,B", help="types that a .skops file may hold"
-    )
+    _add_model(parser)
     parser.set_defaults(run=_imported("mcce.cli.verify:run_verify"))
 
 
@@ -188,8 +193,7 @@ def add_card(commands: Any) -> None:
         epilog="Exit codes: 0 done; 2 bad arguments, files or models.",
     )
     parser.add_argument("explainer", type=read.path, metavar="EXPLAINER", help="written by mcce fit or MCCE.save")
-    parser.add_argument("--model", type=read.path, metavar="FILE", help="its model, if it is not beside the explainer")
-    parser.add_argument("--trusted", type=read.names, default=[], metavar="A,B", help="types a .skops file may hold")
+    _add_model(parser)
     parser.add_argument("--rows", type=read.path, metavar="FILE", help="held-out rows")
     parser.add_argument("--title", default="Explainer card", metavar="TEXT", help="title of the page (%(default)s)")
     parser.add_argument("--out", type=read.path, metavar="FILE", help=".html or .md (Markdown on standard output)")
