@@ -969,7 +969,7 @@ class Counterfactuals:
     ) -> Path | str:
         """Write the result as a self-contained HTML page with sentences, plots, tables and settings.
 
-        The page is for an analyst; `mcce.report.letter` writes to the person whom a decision concerns.
+        The page is for an analyst; `mcce.report.letter` writes to the person concerned.
 
         Parameters
         ----------

@@ -396,7 +396,7 @@ def apply_rules(problem: Problem, factuals: Factuals, rules: Sequence[EncodedRul
     """Apply rules to all factuals that lack the decision."""
     people, scores = np.flatnonzero(~factuals.wanted), factuals.scores
     if not people.size:
-        raise InputError("every row already has the wanted decision, so there is nobody to apply the rules to.")
+        raise InputError("every row already has the wanted decision, so no rule applies; give rows that lack it.")
     acceptance, n = Acceptance(problem, factuals.matrix[people], factuals.index[people]), people.size
     assert problem.plausibility is not None
     least, best = np.full(n, np.inf), np.zeros(n, dtype=np.int64)

@@ -169,7 +169,7 @@ def resolve_measures(
     if by_feature is not None and not scaled:
         raise InputError(
             Parameter("feature_weights"),
-            f" scale distances, and {listing([m.name for m in found])} is none; add a distance to ",
+            f" scale distances, and {listing([m.name for m in found])} is not a distance; add one to ",
             Parameter("measures"),
             ", for example 'gower', or leave ",
             Parameter("feature_weights"),

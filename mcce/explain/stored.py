@@ -141,7 +141,7 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
 
 def _check_decision(written: Any) -> None:
     check_type(written, "decision", dict)
-    require({*written} in ({"function"}, {"wanted"}, {"several", "agree", "label"}), "decision is none")
+    require({*written} in ({"function"}, {"wanted"}, {"several", "agree", "label"}), "decision is invalid")
     for pair in written.get("several", []):
         check_type(pair, "several", list)
         require(len(pair) == 2 and isinstance(pair[0], str), "several holds no pairs")

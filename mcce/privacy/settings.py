@@ -229,7 +229,7 @@ class Privacy:
         """Raise if the noise has a testing seed."""
         if self.testing_seed is not None:
             raise InputError(
-                f"testing_seed is {self.testing_seed}, whose noise anybody can take away: this fit is not private, and "
+                f"testing_seed is {self.testing_seed}, whose noise can be removed: this fit is not private, and "
                 "is not stored. Fit again without testing_seed."
             )
 

@@ -29,7 +29,7 @@ WITHOUT_EFFECT = [
     ({"sparse": True, "caution": 0.5, "feature_weights": {"income": 2}}, "but feature_weights defines another one"),
     (
         {"measures": "L0", "feature_weights": {"income": 2}},
-        "feature_weights scale distances, and 'L0' is none; add a distance to measures, for example 'gower'",
+        "feature_weights scale distances, and 'L0' is not a distance; add one to measures, for example 'gower'",
     ),
 ]
 

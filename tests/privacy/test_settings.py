@@ -253,7 +253,7 @@ def test_testing_seed_is_not_stored(tmp_path):
     assert "testing_seed=1: NOT PRIVATE" in repr(explainer)
     assert explainer.generator_.account_.for_tests
     for each in (explainer, explainer.generator_):
-        with pytest.raises(InputError, match="whose noise anybody can take away: this fit is not private"):
+        with pytest.raises(InputError, match="whose noise can be removed: this fit is not private"):
             each.save(tmp_path / "tested.mcce")
 
 

@@ -102,11 +102,11 @@ class ShownChange:
         return self.all_changed[:MOST_ROWS]
 
     def is_aside(self, feature: str) -> bool:
-        """Say whether a change is incidental or a consequence."""
+        """Return whether a change is incidental or a consequence."""
         return feature in self.along or feature in self.follows
 
     def has_line(self, feature: str) -> bool:
-        """Say whether a feature is drawn on a line: a number with a range, none of its values missing."""
+        """Return whether a feature is drawn on a line: a number with a range, none of its values missing."""
         if self.kinds.get(feature) != "numeric" or feature not in self.ranges:
             return False
         values = self.factual[feature], self.counterfactual[feature], *self.ranges[feature]

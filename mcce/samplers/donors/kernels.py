@@ -242,7 +242,7 @@ def select(numbers, n, k):
 
 @entry
 def find_support(leaves, values, runs, gap, supported):
-    """Say whether each value lies in the range of a leaf's donors and no farther from one than the leaf's gap."""
+    """Return whether each value lies in the range of a leaf's donors and no farther from one than the leaf's gap."""
     for i in range(values.size):
         supported[i] = False
         for t in range(leaves.shape[0]):
@@ -261,7 +261,7 @@ def find_support(leaves, values, runs, gap, supported):
 
 @entry
 def find_pooled_support(leaves, order, start, size, rank, ranked, weight, values, spare, gaps, supported):
-    """Say whether each value lies in the range of its leaves' training rows and no farther from one than their gap.
+    """Return whether each value lies in the range of its leaves' training rows and no farther from one than their gap.
 
     `rank` is the place of each donor's training row among `ranked`, the values of these rows, ascending; `weight` are
     their weights, if they have any; `order` puts rows of the same leaves side by side, which share what is found out

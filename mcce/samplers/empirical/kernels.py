@@ -166,7 +166,7 @@ def draw(rows, near, uniform, low, high, levels, freely, weights, spare, copies,
 
 @entry
 def find_support(rows, near, values, is_number, weights, spare, copies, supported):
-    """Say whether each value is one of the row's donors or, for a number, as close as these are to each other."""
+    """Return whether each value is one of the row's donors or, for a number, as close as these are to each other."""
     for i in range(values.size):
         if i == 0 or not _same(rows, i, i - 1):
             _weigh(rows[i], near, -1, weights, spare, copies)
