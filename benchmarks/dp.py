@@ -121,7 +121,7 @@ def found_by(explainer: Any, factuals: pd.DataFrame, schema: mcce.Schema, ways: 
     """Return the figures of counterfactuals, whole or sparse (step 3)."""
     figures = {}
     candidates = explainer.generate(factuals, n_samples=100, progress=False)
-    figures["valid"] = float(np.mean(explainer.decision_.ask(candidates, "candidates").wanted))
+    figures["valid"] = float(np.mean(explainer.decision_.evaluate(candidates, "candidates").wanted))
     for sparse in ways:
         found = explainer.explain(factuals, sparse=sparse, progress=False)
         of = factuals.loc[found.frame.index.get_level_values(0)]

@@ -65,7 +65,7 @@ def explain_all_ways(explainer: MCCE, X: pd.DataFrame, title: str, fixed: list[A
             best = found.measures.xs(1, level="rank")
             yield (
                 f"{title:15}{mode:13}{n if isinstance(n, str) else format(n, ','):>7}{found.draws.mean():8,.0f}"
-                f"{int(found.draws.max()):8,}{int(pools.sum()):12,}{found.run.settings['rows_asked']:10,}{seconds:9.2f}"
+                f"{int(found.draws.max()):8,}{int(pools.sum()):12,}{found.run.settings['rows_queried']:10,}{seconds:9.2f}"
                 f"{best['L0'].mean():8.3f}{best['gower'].mean():9.4f}{len(best):7}"
             )
 

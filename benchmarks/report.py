@@ -75,7 +75,7 @@ def _cells(result: Result, method: str) -> list[str]:
         str(one["violations"]),
         "-" if one["success"] is None else f"{one['success']:.3f}",
         f"{one['explained']}",
-        f"{one['asked_per_factual']:.1f}",
+        f"{one['queried_per_factual']:.1f}",
         "-" if peak is None else f"{peak:.0f}",
     ]
 

@@ -98,7 +98,7 @@ def judge(problem: Problem, run: Run) -> dict[str, Any]:
         "violations": int(changed[problem.fixed].to_numpy().sum()),
         "success": float(valid.mean()) if len(rows) else None,
         "explained": len(rows),
-        "asked_per_factual": run.asked / len(factuals),
+        "queried_per_factual": run.asked / len(factuals),
     }
 
 

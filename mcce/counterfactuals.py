@@ -29,7 +29,7 @@ from mcce.plausibility.stop_reasons import Usual
 from mcce.records.canonical import sha256
 from mcce.records.folder import append_records
 from mcce.records.record import Origin, make_bodies, make_records
-from mcce.report.changes import Ask, ask_about_changes, contributions_in_words, count_changes, in_words, side_by_side
+from mcce.report.changes import Ask, contributions_in_words, count_changes, in_words, predict_changes, side_by_side
 from mcce.report.groups import Groups, check_confidence, compare_groups
 from mcce.report.html import result_page, result_table
 from mcce.report.names import Names
@@ -111,7 +111,7 @@ class Run:
     ----------
     settings : mapping
         Settings of the call, `n_samples`, `n_counterfactuals`, `random_state`, ..., and its cost: `pools`, the number
-        of pools drawn, and `rows_asked`, the number of rows for which the model was queried.
+        of pools drawn, and `rows_queried`, the number of rows for which the model was queried.
     timings : mapping
         Seconds for fit, generate and select.
 
@@ -568,7 +568,7 @@ class Counterfactuals:
         if ask is None:
             raise _not_stored("query the model")
         before, changed = compare_rows(self, np.array([row]))
-        table = ask_about_changes(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], ask)
+        table = predict_changes(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], ask)
         return contributions_in_words(table, self.names) if words else table
 
     def principal_reasons(self, id: Hashable, n: int = 4, *, every: bool = False, n_draws: int = 1000) -> pd.DataFrame:

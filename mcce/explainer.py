@@ -82,10 +82,10 @@ from mcce.generators.registry import OF_A_CHAIN, check_givens, make_generator
 from mcce.generators.sampling import draw_index
 from mcce.generators.visit import VisitSequence
 from mcce.judging.scores import LEVEL
-from mcce.model.ask import Asker, SpotCheck, TrainingTable, ask_table, check_wanted, spot_positions
 from mcce.model.columns import columns_of
 from mcce.model.decisions import Answer, Interval, Several, resolve_decision
-from mcce.model.robustness import ConfirmingAsker, Robust, Robustness
+from mcce.model.queries import EncodedModel, SpotCheck, TrainingTable, check_wanted, predict_table, spot_positions
+from mcce.model.robustness import ConfirmedModel, Robust, Robustness
 from mcce.plausibility.derived import DerivedColumns, Formula, FrameFunction, fit_derived, with_functions
 from mcce.plausibility.relation_finder import find_in, read_relations
 from mcce.plausibility.relations import Relations, keep_relations
@@ -312,12 +312,12 @@ class MCCE(Learner):
         answer: Answer | None = None
         if self.condition_on_decision:
             with working(f"querying the model for {len(frame)} training rows", progress):
-                answer = ask_table(self.decision_, X)
+                answer = predict_table(self.decision_, X)
             if generator.privacy is None:
                 check_wanted(self.decision_, answer)
             first = Answer(answer.scores[spots], answer.wanted[spots])
         else:
-            first = self.decision_.ask(rows_of(X, spots), "training rows")
+            first = self.decision_.evaluate(rows_of(X, spots), "training rows")
         wanted = None if answer is None else answer.wanted
         weighting: dict[str, Any] = {}
         if weights is not None:
@@ -327,7 +327,7 @@ class MCCE(Learner):
         check_givens(generator, fixed, self.condition_on_decision)
         drawn = generator.rows_in_place_of_training()
         if drawn is not None:  # these rows replace the training rows, which are not read again
-            X, answer = drawn, ask_table(self.decision_, drawn, "rows drawn in place of the training rows")
+            X, answer = drawn, predict_table(self.decision_, drawn, "rows drawn in place of the training rows")
             frame, wanted, spots = as_frame(X)[0], answer.wanted, spot_positions(len(answer.wanted))
             first = Answer(answer.scores[spots], answer.wanted[spots])
         self.generator_ = generator
@@ -706,7 +706,9 @@ class MCCE(Learner):
         index, matrix, _ = encode_known(X, schema, "Such rows have no candidates.")
         asked = self._constraints([*read(self.constraints), *read(constraints)]) or None
         drawing = Settings(n_samples, independent=independent)
-        problem = Problem(self.generator_, self.decision_, Asker(self.decision_, schema), drawing, Ordering(()), asked)
+        problem = Problem(
+            self.generator_, self.decision_, EncodedModel(self.decision_, schema), drawing, Ordering(()), asked
+        )
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
         keys = pool_keys(self.generator_, matrix, columns)
         with working("drawing" if asked is None else "drawing inside the constraints", progress):
@@ -1343,7 +1345,7 @@ class MCCE(Learner):
         caution = None if learned is None else dataclasses.replace(learned, strength=settings.caution)
         robust = Robust.read(robust)
         schema = self.generator_.schema_
-        model = Asker(self.decision_, schema)
+        model = EncodedModel(self.decision_, schema)
         robustness = None
         if robust is not None:
             asked = self.decision, self.decision_, schema, mutable_columns(self.generator_), self.generator_.seed_
@@ -1354,7 +1356,7 @@ class MCCE(Learner):
         return Problem(
             generator=self.generator_,
             decision=self.decision_,
-            question=ConfirmingAsker(model, robustness) if demanded and robustness is not None else model,
+            question=ConfirmedModel(model, robustness) if demanded and robustness is not None else model,
             settings=settings,
             order=order,
             constraints=demands.constraints,

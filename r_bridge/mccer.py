@@ -153,7 +153,7 @@ def score_function(model: Any, predict_model: Any, c_int: Sequence[float] | Inte
         raise InputError(f"c_int is {interval}; mcceR has no margin: give the narrower interval itself.")
     asked = model if predict_model is None else lambda rows: predict_model(model, rows)
     decision = resolve_decision(interval, asked)
-    return lambda rows: np.asarray(decision.ask(rows, "rows from R").scores, dtype=np.float64)
+    return lambda rows: np.asarray(decision.evaluate(rows, "rows from R").scores, dtype=np.float64)
 
 
 def _as_python(r: Session, model: Any, predict_model: Any) -> tuple[Any, Any]:

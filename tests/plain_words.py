@@ -3,7 +3,7 @@
 import re
 from html import unescape
 
-INTERNAL = re.compile(r"\bfactuals?\b|gower_sum|rows_asked|\baccused\b|\bfloor\b", re.IGNORECASE)
+INTERNAL = re.compile(r"\bfactuals?\b|gower_sum|rows_queried|\baccused\b|\bfloor\b", re.IGNORECASE)
 
 
 def assert_plain(page: str) -> None:

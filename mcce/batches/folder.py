@@ -41,8 +41,8 @@ from mcce.exceptions import InputError, MCCEWarning, did_you_mean, listing, spel
 from mcce.explain.draw import draw_pools
 from mcce.explain.problem import fixed_columns, pool_keys
 from mcce.explain.protocol import Explainer
-from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
+from mcce.model.queries import EncodedModel
 from mcce.model.robustness import Robust
 from mcce.table.spreadsheet import escape_formula
 from mcce.wording import Setting
@@ -364,7 +364,7 @@ def describe_explainer(explainer: Explainer, rows: Floats) -> dict[str, Any]:
     generator = explainer.generator_
     keys = pool_keys(generator, rows, fixed_columns(generator))
     drawn = draw_pools(generator, rows, keys, DRAWS).rows
-    scores, wanted = Asker(explainer.decision_, generator.schema_).ask_encoded(np.concatenate([rows, drawn]))
+    scores, wanted = EncodedModel(explainer.decision_, generator.schema_).predict_encoded(np.concatenate([rows, drawn]))
     return {
         "model": type(explainer.model).__name__,
         "decision": explainer.decision_.describe(),
@@ -385,8 +385,8 @@ def describe_versions() -> dict[str, str]:
 
 
 def _answers(explainer: Explainer, model: Any, rows: Floats) -> str:
-    asker = Asker(resolve_decision(explainer.decision, model), explainer.generator_.schema_)
-    scores, wanted = asker.ask_encoded(rows)
+    encoded_model = EncodedModel(resolve_decision(explainer.decision, model), explainer.generator_.schema_)
+    scores, wanted = encoded_model.predict_encoded(rows)
     return _checksum(_rounded(scores) + wanted.tobytes())
 
 

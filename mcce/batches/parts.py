@@ -205,7 +205,7 @@ def _find_bad(explainer: Explainer, frame: pd.DataFrame, places: Ints) -> list[t
     try:
         _, matrix = encode_factuals(frame, schema)
         if len(matrix):
-            explainer.decision_.ask(schema.decode_for_model(matrix), "factuals")
+            explainer.decision_.evaluate(schema.decode_for_model(matrix), "factuals")
     except MCCEError as error:
         if len(frame) == 1:
             return [(int(places[0]), error)]

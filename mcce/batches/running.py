@@ -29,7 +29,7 @@ from mcce.batches.workers import run_parts
 from mcce.constraints import read
 from mcce.exceptions import InputError, MCCEWarning
 from mcce.explain.protocol import Explainer
-from mcce.model.ask import SpotCheck
+from mcce.model.queries import SpotCheck
 from mcce.records.canonical import HASH
 from mcce.records.folder import append_records, end_of_chain
 from mcce.records.record import Origin, make_records

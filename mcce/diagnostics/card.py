@@ -217,7 +217,7 @@ def _conditionals(explainer: Any, X: Data | None) -> Iterator[Block]:
     X, _ = without_unknown_levels(X, generator.schema_)
     step = -(-len(X) // MOST_JUDGED)
     X = rows_of(X, slice(None, None, max(step, 1)))
-    decision = explainer.decision_.ask(X, "the rows of X").wanted if generator.conditions_on_decision_ else None
+    decision = explainer.decision_.evaluate(X, "the rows of X").wanted if generator.conditions_on_decision_ else None
     found = generator.criticise(X, decision=decision, progress=False)
     yield (
         "Each feature is drawn given the fixed features and those before it. "

@@ -261,7 +261,7 @@ def diagnose(
     if sample_weight is not None:
         matrix = matrix[rows_by_weight(read_weights(sample_weight, len(frame)), random_state)]
         index = pd.RangeIndex(len(matrix))
-    wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "the rows of X").wanted
+    wanted = explainer.decision_.evaluate(schema.decode_for_model(matrix), "the rows of X").wanted
     chosen = spread(len(matrix), max_rows)
     real = schema.decode(matrix[chosen], index[chosen])
     drawn = draw_like(explainer.generator_, matrix[chosen], wanted[chosen], explainer.generator_.seed_)

@@ -38,7 +38,7 @@ WORDS = {
     "distance_wanted": "the same, among training rows with the wanted decision",
     "copy": "are copies of a training row",
 }
-ASK_ROWS = 200_000
+QUERY_ROWS = 200_000
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
@@ -205,7 +205,7 @@ def evaluate(
         measures["L1"] = found.measures.loc[frame.index, "gower_sum"].to_numpy()
     measures["violation"] = _violations(rows, before, schema, found, fixed)
     asked = resolve_decision(decision, model)
-    measures["success"] = asked.ask(schema.decode_for_model(rows), "the counterfactuals").wanted
+    measures["success"] = asked.evaluate(schema.decode_for_model(rows), "the counterfactuals").wanted
     if training is not None and not isinstance(training, Schema):
         measures = pd.concat([measures, _manifold(rows, before, schema, training, asked, n_jobs)], axis=1)
     measures.index = pd.MultiIndex.from_arrays([factuals.index[owner], rank_of], names=["id", "rank"])
@@ -237,8 +237,8 @@ def _manifold(
 ) -> pd.DataFrame:
     """Return distances to the training rows, except that of the factual itself, and copies of them."""
     seen = schema.encode(training, "training").matrix
-    parts = range(0, len(training), ASK_ROWS)
-    wanted = np.concatenate([asked.ask(training[i : i + ASK_ROWS], "the training rows").wanted for i in parts])
+    parts = range(0, len(training), QUERY_ROWS)
+    wanted = np.concatenate([asked.evaluate(training[i : i + QUERY_ROWS], "the training rows").wanted for i in parts])
     own = find_equal(before, seen)
     nearest, nearest_wanted = (
         find_nearest(rows, seen, schema.features, own=own, among=among, n_jobs=n_jobs) for among in (None, wanted)

@@ -172,7 +172,7 @@ def candidate_table(explainer: Explainer, factuals: pd.DataFrame, n_samples: int
         drawn = explainer.generate(some, n_samples=n_samples, constraints=[allow("*", missing=True)], progress=False)
         matrix = schema.encode(drawn, "candidates").matrix
         _, first, place = np.unique(hash_rows(matrix), return_index=True, return_inverse=True)
-        wanted = explainer.decision_.ask(schema.decode_for_model(matrix[first]), "the candidates").wanted
+        wanted = explainer.decision_.evaluate(schema.decode_for_model(matrix[first]), "the candidates").wanted
         sizes = drawn.index.get_level_values(0).value_counts(sort=False).reindex(some.index, fill_value=0)
         for rows in np.split(place, np.cumsum(sizes.to_numpy())[:-1]):  # constraints may leave fewer than K
             distinct = np.unique(rows)

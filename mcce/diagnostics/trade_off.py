@@ -41,7 +41,7 @@ WORDS = {
     "plausibility": "share of real rows that look as unusual or more so",
     "explained": "share of the factuals with a counterfactual",
     "above_floor": "share of these at or above the floor",
-    "rows_asked": "rows that the model was queried about, per factual",
+    "rows_queried": "rows that the model was queried about, per factual",
 }
 
 
@@ -55,7 +55,7 @@ class TradeOff:
         A row for the plain method, "plain", and one for each floor, "floor 0.05". The columns are `floor` (missing for
         the plain method) and means over the best counterfactual of each explained factual: `L0`, `gower`, `gower_sum`,
         `distance` (to the five nearest training rows), `plausibility`; then `explained`, a share of the factuals,
-        `above_floor`, a share of the explained ones, and `rows_asked`, the rows queried per factual.
+        `above_floor`, a share of the explained ones, and `rows_queried`, the rows queried per factual.
     factual_distance : float
         `distance` of the factuals themselves.
     n_factuals, n_training : int
@@ -175,7 +175,7 @@ def _read_refused(explainer: Explainer, X: Data, most: int) -> pd.DataFrame:
         raise InputError("the index of X has duplicate labels; use X.reset_index(drop=True).")
     schema = explainer.generator_.schema_
     matrix = schema.encode(X).matrix
-    wanted = explainer.decision_.ask(schema.decode_for_model(matrix), "the rows of X").wanted
+    wanted = explainer.decision_.evaluate(schema.decode_for_model(matrix), "the rows of X").wanted
     refused = np.flatnonzero(~wanted)
     if not refused.size:
         raise InputError(f"none of the {len(frame)} rows of X lacks the wanted decision; give rows to explain.")
@@ -199,7 +199,7 @@ def _figures(
         "plausibility": _mean(plausibility),
         "explained": len(found) / len(before),
         "above_floor": np.nan if np.isnan(floor) else _mean(~found.below_floor()),
-        "rows_asked": float(found.run.settings["rows_asked"]) / len(before),
+        "rows_queried": float(found.run.settings["rows_queried"]) / len(before),
     }
 
 

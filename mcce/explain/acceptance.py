@@ -23,7 +23,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.distances.measures import changed_columns, gower, rowwise
 from mcce.explain.order import Caution
 from mcce.explain.problem import Problem
-from mcce.model.ask import RememberingAsker
+from mcce.model.queries import CachedModel
 from mcce.plausibility.score import Origins, Own, Plausibility
 
 
@@ -46,12 +46,12 @@ class Acceptance:
         factuals: Floats,
         ids: pd.Index[Any] | None = None,
         *,
-        model: RememberingAsker | None = None,
+        model: CachedModel | None = None,
     ) -> None:
         self.problem = problem
         self.matrix = rowwise(factuals)
         self.ids = ids
-        self._model = RememberingAsker(problem.question) if model is None else model
+        self._model = CachedModel(problem.question) if model is None else model
         self._constraints = None if problem.constraints is None else problem.constraints.of_factuals(factuals, ids)
         self._relations = None if problem.relations is None else problem.relations.of_factuals(factuals)
         self._excluded = problem.excluded
@@ -68,14 +68,14 @@ class Acceptance:
         The cache of predictions is shared. With `apart`, for another thread, the cache is separate and only the count
         of queries is shared. The plausibility of the factuals is not computed again.
         """
-        model = RememberingAsker(self.problem.question, self._model) if apart else self._model
+        model = CachedModel(self.problem.question, self._model) if apart else self._model
         ids = None if self.ids is None else self.ids[which]
         taken = Acceptance(self.problem, self.matrix[which], ids, model=model)
         if "own" in self.__dict__:
             taken.own = self.own.take(which)
         return taken
 
-    def asked_for(self, problem: Problem) -> Acceptance:
+    def for_problem(self, problem: Problem) -> Acceptance:
         """Return the rule for another problem with the same factuals, model and cache of predictions."""
         same = Acceptance(problem, self.matrix, self.ids, model=self._model)
         if "own" in self.__dict__:
@@ -88,9 +88,9 @@ class Acceptance:
             self._model.remember(other._model)
 
     @property
-    def n_asked(self) -> int:
+    def n_queried(self) -> int:
         """Number of rows for which the model was queried."""
-        return self._model.n_asked
+        return self._model.n_queried
 
     @property
     def caution(self) -> Caution:
@@ -190,4 +190,4 @@ class Acceptance:
 
     def query(self, rows: Floats) -> tuple[npt.NDArray[np.generic], Bools]:
         """Return the model's scores of rows, and which have the wanted decision."""
-        return self._model.ask_encoded(rows)
+        return self._model.predict_encoded(rows)

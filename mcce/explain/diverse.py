@@ -131,7 +131,7 @@ def _choose_in_turn(acceptance: Acceptance, pools: Candidates) -> Winners:
     """Return the counterfactuals of a few factuals in the order in which they are chosen."""
     problem, sparse = acceptance.problem, acceptance.problem.settings.sparse
     spread = Spread(problem.features, problem.order, problem.uncounted)
-    one = acceptance.asked_for(replace(problem, settings=replace(problem.settings, n_counterfactuals=1)))
+    one = acceptance.for_problem(replace(problem, settings=replace(problem.settings, n_counterfactuals=1)))
     by_gain = one
     left = np.arange(len(acceptance))
     by_set = left if sparse and problem.order.is_of_distances else left[:0]
@@ -153,7 +153,7 @@ def _choose_in_turn(acceptance: Acceptance, pools: Candidates) -> Winners:
         if not left.size:  # the others have no further candidate
             break
         nearest = _by_distance(one).problem
-        by_gain = one.asked_for(replace(nearest, order=spread.next_ordering()))
+        by_gain = one.for_problem(replace(nearest, order=spread.next_ordering()))
     return Winners.join(parts)
 
 
@@ -161,7 +161,7 @@ def _by_distance(acceptance: Acceptance) -> Acceptance:
     """Return the acceptance rule for the same problem without caution."""
     caution = acceptance.problem.caution
     nearest = None if caution is None else replace(caution, strength=0.0)
-    return acceptance.asked_for(replace(acceptance.problem, caution=nearest))
+    return acceptance.for_problem(replace(acceptance.problem, caution=nearest))
 
 
 def _of_other_features(acceptance: Acceptance, pools: Candidates, which: Ints, spread: Spread) -> Winners:

@@ -55,9 +55,9 @@ from mcce.explain.proof import prove
 from mcce.explain.tabulate import tabulate
 from mcce.explain.winners import Winners
 from mcce.generators.base import Generator
-from mcce.model.ask import Asker, SpotCheck
 from mcce.model.decisions import Answer
-from mcce.model.robustness import ConfirmingAsker
+from mcce.model.queries import EncodedModel, SpotCheck
+from mcce.model.robustness import ConfirmedModel
 from mcce.plausibility.relations import KeptRelations
 from mcce.plausibility.stop_reasons import Usual
 from mcce.report.reasons import ALREADY
@@ -88,9 +88,9 @@ def questions_of(
     progress : whether to show a progress bar while redrawing.
     """
     generator, decision = explained.problem.generator, explained.problem.decision
-    asker = Asker(decision, generator.schema_)
+    encoded_model = EncodedModel(decision, generator.schema_)
     questions = Questions(
-        ask=partial(_ask_frame, asker, explained.problem.relations),
+        ask=partial(_predict_frame, encoded_model, explained.problem.relations),
         usual=usual,
         reasons=partial(_find_reasons, explained.problem, progress),
     )
@@ -271,14 +271,14 @@ def _find_reasons(problem: Problem, progress: bool | None, factual: pd.DataFrame
         return reasons_for(problem, matrix[0], factual.index, n_draws)
 
 
-def _ask_frame(
-    asker: Asker, relations: KeptRelations | None, frame: pd.DataFrame, factual: pd.DataFrame
+def _predict_frame(
+    encoded_model: EncodedModel, relations: KeptRelations | None, frame: pd.DataFrame, factual: pd.DataFrame
 ) -> tuple[npt.NDArray[Any], Bools]:
     """Query the model for rows between a factual and its counterfactual, with computed columns."""
-    rows, own = (asker.schema.encode(each, "the rows").matrix for each in (frame, factual))
+    rows, own = (encoded_model.schema.encode(each, "the rows").matrix for each in (frame, factual))
     if relations is not None:
         rows = relations.complete(rows, np.repeat(own, len(rows), axis=0))
-    return asker.ask_encoded(rows)
+    return encoded_model.predict_encoded(rows)
 
 
 def agreement(factuals: Factuals, which: Ints, winners: Winners, again: Winners) -> Agreement:
@@ -335,7 +335,7 @@ def look_into(problem: Problem, factuals: Factuals, i: int) -> tuple[dict[str, o
     block = problem.block(factuals, np.array([i]), range(n_samples))
     acceptance = Acceptance(problem, block.matrix, block.ids)
     search_block(acceptance, block)
-    n_asked = acceptance.n_asked
+    n_queried = acceptance.n_queried
     pools = draw_block(problem, block) if problem.constraints is None else draw_own_block(problem, block)
     rows = pools.candidates.rows[pools.candidates.begin[0] : pools.candidates.end[0]]
     owner = np.zeros(len(rows), dtype=np.int64)
@@ -349,7 +349,7 @@ def look_into(problem: Problem, factuals: Factuals, i: int) -> tuple[dict[str, o
         "drawn": n_samples,
         "rejected": ", ".join(f"{count} by {name}" for name, count in rejected.items()) or "none",
         "plausible": plausible,
-        "asked": n_asked,
+        "asked": n_queried,
         "nearest": np.nan,
     }
     if not rows.shape[0]:
@@ -401,5 +401,5 @@ def _single_relaxations(problem: Problem) -> Iterator[tuple[str, Problem]]:
         yield "without bounds on changes or distance", replace(problem, settings=free)
     if settings.exclude_training:
         yield "with copies of training rows", replace(problem, settings=replace(settings, exclude_training=False))
-    if isinstance(problem.question, ConfirmingAsker):
+    if isinstance(problem.question, ConfirmedModel):
         yield "without the demand to be robust", replace(problem, question=problem.question.model)

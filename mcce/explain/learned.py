@@ -23,7 +23,7 @@ from mcce.explain.problem import mutable_columns
 from mcce.explain.reference import learn_usual
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
-from mcce.model.ask import Asker, TrainingTable
+from mcce.model.queries import EncodedModel, TrainingTable
 from mcce.plausibility.score import Plausibility
 from mcce.plausibility.stop_reasons import Usual
 from mcce.rng import derive_key
@@ -96,7 +96,7 @@ class LearnedParts:
                 answer.wanted,
                 self.schema,
                 mutable_columns(self.generator),
-                Asker(self.training.decision, self.schema),
+                EncodedModel(self.training.decision, self.schema),
                 Margins.of(self.training.decision, answer, weights),
                 weights,
                 self.unchangeable,

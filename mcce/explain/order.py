@@ -152,7 +152,7 @@ def resolve_measures(
         elif isinstance(item, Distance):
             measure = Measure(item.name, _checked(item, features))
         elif callable(item):
-            measure = Measure(_name_of(item), _AskedWithFrames(item, Schema(features)))
+            measure = Measure(_name_of(item), _QueriedWithFrames(item, Schema(features)))
         else:
             raise InputError(
                 Parameter("measures"),
@@ -241,7 +241,7 @@ def _made(
     if named.needs_score:
         return Measure(name, made, "density", largest_first=named.largest_first)
     if not named.needs:
-        return Measure(name, _AskedWithFrames(made, Schema(features)), largest_first=named.largest_first)
+        return Measure(name, _QueriedWithFrames(made, Schema(features)), largest_first=named.largest_first)
     if not isinstance(made, Distance):
         raise InputError(f"the measure {name!r} made {spell(made)} of the features; return a Distance.")
     return Measure(name, replace(_checked(made, features), name=name))
@@ -270,7 +270,7 @@ def _name_of(function: object) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _AskedWithFrames:
+class _QueriedWithFrames:
     """A user function of (candidates, factual) as a function of encoded rows."""
 
     function: UserFunction

@@ -27,8 +27,8 @@ from mcce.constraints.excluded import TrainingRows
 from mcce.explain.draw import draw_pools
 from mcce.explain.problem import fixed_columns, pool_keys
 from mcce.explain.protocol import Explainer
-from mcce.model.ask import Asker
 from mcce.model.decisions import Interval, Not, OneOf, resolve_decision
+from mcce.model.queries import EncodedModel
 from mcce.records.canonical import canonical, sha256, to_json
 from mcce.rng import RowStreams
 from mcce.table import Feature, Schema
@@ -42,7 +42,7 @@ def fingerprint_of(explainer: Explainer, training: TrainingRows | None) -> dict[
     generator = explainer.generator_
     schema, decision = generator.schema_, explainer.decision_
     probes = probe_rows(schema)
-    scores, wanted = Asker(decision, schema).ask_encoded(probes)
+    scores, wanted = EncodedModel(decision, schema).predict_encoded(probes)
     givers = probes[:DRAWN_FOR]
     drawn = draw_pools(generator, givers, pool_keys(generator, givers, fixed_columns(generator)), DRAWS).rows
     described = {

@@ -147,7 +147,7 @@ def explain_given(problem: Problem, factuals: Factuals, members: Ints, candidate
     begun = time.perf_counter()
     acceptance = Acceptance(problem, factuals.matrix[members], factuals.index[members])
     found = finish(acceptance, search(acceptance, candidates)).of_factuals(members)
-    cost = Cost(acceptance.n_asked, seconds_select=time.perf_counter() - begun)
+    cost = Cost(acceptance.n_queried, seconds_select=time.perf_counter() - begun)
     breaks = constraint_breaks(problem, factuals, members)
     return Explanation(problem, factuals, join_blocks([found], factuals), cost, None, breaks=breaks)
 
@@ -189,7 +189,7 @@ def explain_block(problem: Problem, block: Block) -> tuple[Winners, Ints, Cost]:
         drawn = np.full(block.members.size, len(block.draws))
     begun = time.perf_counter()
     found = finish(acceptance, found).of_factuals(block.members)
-    finished = Cost(acceptance.n_asked, seconds_select=time.perf_counter() - begun)
+    finished = Cost(acceptance.n_queried, seconds_select=time.perf_counter() - begun)
     return found, drawn, Cost.total([cost, finished])
 
 
@@ -239,7 +239,7 @@ def _search_avoiding(acceptance: Acceptance, block: Block, which: Ints, problem:
     parts, costs = [], []
     for part in problem.split(replace(block, members=np.arange(block.members.size)).take(which)):
         begun = time.perf_counter()
-        rule = acceptance.take(part.members).asked_for(problem)
+        rule = acceptance.take(part.members).for_problem(problem)
         found, cost = _search_timed(rule, draw_own_block(problem, part), begun)
         parts.append(found.take(found.plausibility >= acceptance.least).of_factuals(part.members))
         costs.append(replace(cost, acceptance={}))

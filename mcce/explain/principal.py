@@ -43,7 +43,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.problem import Problem, fixed_columns
 from mcce.generators.conditioning import MIXED, RowConditionals
-from mcce.model.ask import Asker
+from mcce.model.queries import EncodedModel
 from mcce.report.principal import ALONE, NO_EFFECT, NONE, TOGETHER
 from mcce.rng import RowStreams, derive_key, hash_rows
 
@@ -127,7 +127,7 @@ class CoalitionValues:
         self.players: Ints = np.setdiff1d(np.arange(row.size), [*stays, *determined])
         self._always = np.array(sorted(stays), dtype=np.int64)
         self._conditionals: RowConditionals = problem.generator.conditionals_around(row, determined)
-        self._asker = Asker(problem.decision, problem.generator.schema_)
+        self._encoded_model = EncodedModel(problem.decision, problem.generator.schema_)
         self._varied: dict[int, Varied] = {}
 
     def kept(self, sets: Bools) -> Bools:
@@ -173,7 +173,7 @@ class CoalitionValues:
 
     def reached(self, rows: Floats) -> Bools:
         """Return which rows have the wanted decision."""
-        return self._asker.ask_encoded(rows)[1]
+        return self._encoded_model.predict_encoded(rows)[1]
 
     def complete(self, rows: Floats) -> Floats:
         """Return rows with the columns that relations determine computed."""

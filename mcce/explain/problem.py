@@ -28,8 +28,8 @@ from mcce.distances.measures import Distance, gower
 from mcce.exceptions import InputError
 from mcce.explain.order import Caution, Ordering
 from mcce.generators.base import Generator
-from mcce.model.ask import AsksEncoded, SpotCheck
 from mcce.model.decisions import Answer, Decision
+from mcce.model.queries import PredictsEncoded, SpotCheck
 from mcce.model.robustness import Robustness
 from mcce.plausibility.relations import KeptRelations
 from mcce.plausibility.score import Plausibility
@@ -106,7 +106,7 @@ def read_factuals(X: Data, schema: Schema, decision: Decision, spots: SpotCheck)
     rows = schema.decode_for_model(np.concatenate([matrix, spots.rows]))
     if isinstance(rows, pd.DataFrame):  # so that an error names the user's rows
         rows.index = pd.Index([*index, *(f"training row {i}" for i in spots.positions)], dtype=object)
-    asked = decision.ask(rows, f"the {n} factuals, and {len(spots.rows)} training rows again")
+    asked = decision.evaluate(rows, f"the {n} factuals, and {len(spots.rows)} training rows again")
     spots.compare(Answer(asked.scores[n:], asked.wanted[n:]))
     return Factuals(index, matrix, asked.scores[:n], asked.wanted[:n], frames, left_out)
 
@@ -191,7 +191,7 @@ class Problem:
 
     generator: Generator
     decision: Decision
-    question: AsksEncoded
+    question: PredictsEncoded
     settings: Settings
     order: Ordering
     constraints: Constraints | None = None

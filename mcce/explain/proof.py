@@ -48,8 +48,8 @@ from mcce.constraints.rules import DerivedRule, resolve_rule, rule
 from mcce.distances.measures import changed_columns, gower_sum
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.problem import Factuals, Problem, fixed_columns
-from mcce.model.ask import Asker
 from mcce.model.exact import NotExactError, SplitTree, demands, goes_left, read_model
+from mcce.model.queries import EncodedModel
 from mcce.plausibility.derived import equation
 from mcce.plausibility.relations import resolution
 from mcce.samplers.restricted import Within
@@ -730,7 +730,7 @@ class _Search:
             row = self._row(solution)
             if not self._admitted(row):
                 continue
-            if Asker(self.problem.decision, self.schema).ask_encoded(row)[1][0]:
+            if EncodedModel(self.problem.decision, self.schema).predict_encoded(row)[1][0]:
                 if self.acceptance.query(row)[1][0]:
                     return self._with(row, status)
                 self.loose["the demand to be robust"] = None

@@ -184,7 +184,7 @@ class RecourseSearch:
         measured = add_measures(self.acceptance, found)
         found = replace(measured, reported={**measured.reported, **found.reported})
         seconds = searching - begun, time.perf_counter() - searching
-        return found, Cost(self.acceptance.n_asked, *seconds, np.unique(pools.keys), pools.acceptance)
+        return found, Cost(self.acceptance.n_queried, *seconds, np.unique(pools.keys), pools.acceptance)
 
     def _none(self) -> Winners:
         nothing = Winners.none(np.empty(0), self.block.matrix.shape[1])

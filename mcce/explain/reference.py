@@ -43,7 +43,7 @@ from mcce.constraints import Allow, read, simplest
 from mcce.exceptions import AdviceWarning, MCCEError, spell, warn
 from mcce.explain.order import Margins
 from mcce.generators.base import Generator
-from mcce.model.ask import AsksEncoded
+from mcce.model.queries import PredictsEncoded
 from mcce.plausibility.stop_reasons import Edge, Usual, plain_level
 from mcce.report.suspicious import EDGE, WIDE
 from mcce.table import Feature, Schema
@@ -70,7 +70,7 @@ def learn_usual(
     wanted: Bools,
     schema: Schema,
     mutable: Ints,
-    question: AsksEncoded,
+    question: PredictsEncoded,
     margins: Margins | None,
     weights: Floats | None,
     unchangeable: Mapping[Hashable, str],
@@ -143,7 +143,7 @@ def _edges(matrix: Floats, features: Sequence[Feature], columns: Sequence[int], 
 
 
 def usual_directions(
-    matrix: Floats, wanted: Bools, schema: Schema, mutable: Ints, question: AsksEncoded, margins: Margins | None
+    matrix: Floats, wanted: Bools, schema: Schema, mutable: Ints, question: PredictsEncoded, margins: Margins | None
 ) -> dict[int, int]:
     """Return the columns in which one direction helps over the refused: 1 if it is up, -1 if it is down (step 2)."""
     refused = np.flatnonzero(~wanted)
@@ -157,7 +157,7 @@ def usual_directions(
         for k, end in enumerate(pair):
             begin = (2 * place + k) * some.size
             rows[begin : begin + some.size, j] = end
-    scores, inside = question.ask_encoded(rows)
+    scores, inside = question.predict_encoded(rows)
     depth = inside.astype(np.float64) if margins is None else margins.inside(scores)
     low, high = depth.reshape(len(ends), 2, some.size).transpose(1, 0, 2)
     up, down = (high > low).sum(axis=1), (high < low).sum(axis=1)

@@ -30,7 +30,7 @@ from mcce.explain.diverse import diversity_table, with_values
 from mcce.explain.pipeline import Explanation
 from mcce.explain.problem import Factuals, Problem, fixed_columns, pool_keys
 from mcce.generators.base import Generator
-from mcce.model.robustness import ConfirmingAsker
+from mcce.model.robustness import ConfirmedModel
 from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED, UNREADABLE
 from mcce.rng import hash_rows
 from mcce.table import Schema
@@ -75,7 +75,7 @@ def tabulate(
         ranges=_ranges(schema),
         draws=None if drawn is None else pd.Series(drawn, index=factuals.index, name="draws"),
         run=Run(
-            settings={**settings, **demanded, "rows_asked": cost.asked},
+            settings={**settings, **demanded, "rows_queried": cost.asked},
             timings={"fit": fit_seconds, "generate": cost.seconds_generate, "select": cost.seconds_select},
         ),
         copies=None if problem.training is None else problem.training.count_in(rows),
@@ -240,7 +240,7 @@ def _demands(problem: Problem) -> list[str]:
         demands.append("lies within the bounds")
     if problem.anonymity is not None:
         demands.append(f"is shared by {problem.anonymity.k} training people on the keys")
-    if isinstance(problem.question, ConfirmingAsker):
+    if isinstance(problem.question, ConfirmedModel):
         demands.append("keeps it under refits and noise")
     return demands
 

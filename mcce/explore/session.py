@@ -50,8 +50,8 @@ from mcce.explore.words import (
     relabel,
     share_text,
 )
-from mcce.model.ask import Asker
 from mcce.model.decisions import Answer
+from mcce.model.queries import EncodedModel
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.report.names import PREDICTION, Names, case_name, listed, value_text
 from mcce.report.reasons import ALREADY
@@ -187,12 +187,12 @@ class ExplorerSession:
 
     @cached_property
     def _answer_of_all(self) -> Answer:
-        scores, wanted = self._asker.ask_encoded(self._matrix)
+        scores, wanted = self._encoded_model.predict_encoded(self._matrix)
         return Answer(scores, wanted)
 
     @property
-    def _asker(self) -> Asker:
-        return Asker(self._explainer.decision_, self._schema)
+    def _encoded_model(self) -> EncodedModel:
+        return EncodedModel(self._explainer.decision_, self._schema)
 
     def _start(self, message: Mapping[str, Any]) -> Reply:
         wanted = self._answer_of_all.wanted
@@ -413,7 +413,7 @@ class ExplorerSession:
     def _edit(self, message: Mapping[str, Any]) -> Reply:
         k = self._place(message)
         row = self._edited(k, message.get("values"))
-        scores, wanted = self._asker.ask_encoded(row[None])
+        scores, wanted = self._encoded_model.predict_encoded(row[None])
         if not hasattr(self._explainer, "plausibility_"):  # learned at the first explanation
             self._find({"person": k})
         plausibility = float(self._explainer.plausibility_.of_candidates(row[None], self._matrix[k])[0])

@@ -37,7 +37,7 @@ MEASURES = {
     "plausibility": "believability",
     "explained": "with a plan",
     "above_floor": "as believable as required",
-    "rows_asked": "rows shown to the model for each person",
+    "rows_queried": "rows shown to the model for each person",
 }
 SHARES = ("plausibility", "explained", "above_floor")  # measures that are shares
 SHARES_IN_FIGURES = ("mean plausibility", "same changed features if drawn again")

@@ -56,7 +56,7 @@ class Decision(ABC):
 
     score_type: ClassVar[type] = float
 
-    def ask(self, frame: Rows, what: str) -> Answer:
+    def evaluate(self, frame: Rows, what: str) -> Answer:
         """Query the model for every row of `frame`.
 
         Parameters
@@ -73,7 +73,7 @@ class Decision(ABC):
         """
         if len(frame) == 0:
             return Answer(np.empty(0, dtype=self.score_type), np.empty(0, dtype=bool))
-        return self._ask(frame, what)
+        return self._evaluate(frame, what)
 
     def shortfall(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
         """Return how far scores are from the wanted decision; None if this is undefined."""
@@ -92,7 +92,7 @@ class Decision(ABC):
         """Return the decision in words, as in "probability of class 1 at least 0.5"."""
 
     @abstractmethod
-    def _ask(self, frame: Rows, what: str) -> Answer: ...
+    def _evaluate(self, frame: Rows, what: str) -> Answer: ...
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class SourceDecision(Decision):
 
     source: Source
 
-    def _ask(self, frame: Rows, what: str) -> Answer:
-        return self._read(self.source.ask(frame, what))
+    def _evaluate(self, frame: Rows, what: str) -> Answer:
+        return self._read(self.source.query(frame, what))
 
     @abstractmethod
     def _read(self, reply: Reply) -> Answer: ...
@@ -524,11 +524,11 @@ class LabelDecision(SourceDecision):
         words = f"any class but {listed}" if isinstance(self.wanted, Not) else f"predicted class {listed}"
         return with_margin(words, self.wanted.margin)
 
-    def _ask(self, frame: Rows, what: str) -> Answer:
-        answer = self._read(self.source.ask(frame, what))
+    def _evaluate(self, frame: Rows, what: str) -> Answer:
+        answer = self._read(self.source.query(frame, what))
         if self.lead is None:
             return answer
-        ahead = self._leads(self.lead.ask(frame, what)) >= self.wanted.margin - ROUNDING
+        ahead = self._leads(self.lead.query(frame, what)) >= self.wanted.margin - ROUNDING
         return Answer(answer.scores, answer.wanted & ahead)
 
     def _read(self, reply: Reply) -> Answer:
@@ -691,8 +691,8 @@ class SeveralDecision(Decision):
     def shortfall(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
         return np.asarray(1.0 - scores, dtype=np.float64)
 
-    def _ask(self, frame: Rows, what: str) -> Answer:
-        yes = sum(decision.ask(frame, what).wanted.astype(np.int64) for decision in self.decisions)
+    def _evaluate(self, frame: Rows, what: str) -> Answer:
+        yes = sum(decision.evaluate(frame, what).wanted.astype(np.int64) for decision in self.decisions)
         count = np.asarray(yes)
         return Answer(count / len(self.decisions), count >= self.several.needed)
 

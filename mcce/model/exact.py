@@ -117,7 +117,7 @@ class ExactModel:
         theirs = theirs.reshape(ours.shape) if theirs.size == ours.size else theirs
         close = CLOSE * (100.0 if self.strict else 1.0) * (1.0 + np.abs(ours))
         agree = theirs.shape == ours.shape and bool((np.abs(theirs - ours) <= close).all())
-        answer = decision.ask(rows, "rows that check a proof")
+        answer = decision.evaluate(rows, "rows that check a proof")
         if (
             isinstance(decision, ScoreDecision)
             and decision.source.method == "predict_proba"

@@ -10,7 +10,7 @@
    errors of the training rows (benchmarks/results/robust.md).
 2. Noise moves every mutable number by a share of its value, uniformly, on the column's grid; it is a function of seed
    and row. A row is robust if enough perturbed rows have the wanted decision.
-3. `ConfirmingAsker` queries the model first; refits and noise only for rows that it accepts and that can still pass.
+3. `ConfirmedModel` queries the model first; refits and noise only for rows that it accepts and that can still pass.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from mcce.base.checks import check, check_count, is_number
 from mcce.base.progress import progress_bar
 from mcce.base.threads import one_native_thread
 from mcce.exceptions import InputError, did_you_mean
-from mcce.model.ask import Asker
 from mcce.model.decisions import Decision, resolve_decision
+from mcce.model.queries import EncodedModel
 from mcce.rng import RowStreams, derive_key, hash_rows, resolve_seed
 from mcce.table import Schema
 from mcce.table.checks import rows_of
@@ -114,8 +114,8 @@ class Robustness:
     `share` is the required share of refits and of perturbed rows with the wanted decision; None for no requirement.
     """
 
-    model: Asker
-    refits: tuple[Asker, ...]
+    model: EncodedModel
+    refits: tuple[EncodedModel, ...]
     noise: Floats
     seed: int
     share: float | None
@@ -151,8 +151,8 @@ class Robustness:
                 f"{refits_needed(share)}. Give so many, as mcce.bootstrap_refits(model, X, y, share={share:g}) makes, "
                 "or share=1 for all of those at hand."
             )
-        askers = tuple(Asker(resolve_decision(decision, refit), schema) for refit in refits)
-        return cls(Asker(model, schema), askers, by_column, derive_key(seed, "noise"), share)
+        askers = tuple(EncodedModel(resolve_decision(decision, refit), schema) for refit in refits)
+        return cls(EncodedModel(model, schema), askers, by_column, derive_key(seed, "noise"), share)
 
     def described(self) -> dict[str, object]:
         """Return the requirement as settings of a result."""
@@ -162,7 +162,7 @@ class Robustness:
         """Return the share of refits, and of perturbed rows, that give each encoded row the wanted decision."""
         shares = {}
         if self.refits:
-            shares["refits"] = np.mean([refit.ask_encoded(rows)[1] for refit in self.refits], axis=0)
+            shares["refits"] = np.mean([refit.predict_encoded(rows)[1] for refit in self.refits], axis=0)
         if self.noise.any():
             shares["noise"] = self._noise_share(rows)
         return {name: np.asarray(share, dtype=np.float64).reshape(rows.shape[0]) for name, share in shares.items()}
@@ -176,7 +176,7 @@ class Robustness:
             left = np.flatnonzero(refused <= allowed)
             if not left.size:
                 break
-            refused[left] += ~refit.ask_encoded(rows[left])[1]
+            refused[left] += ~refit.predict_encoded(rows[left])[1]
         holds = refused <= allowed
         if self.noise.any() and holds.any():
             holds[holds] = self._noise_share(rows[holds]) >= least - 1e-9
@@ -190,19 +190,19 @@ class Robustness:
         for j in np.flatnonzero(self.noise):
             shift = 1.0 + self.noise[j] * (2.0 * streams.uniform() - 1.0)
             moved[:, j] = self.model.schema.features[j].grid.put(moved[:, j] * shift)
-        return np.asarray(self.model.ask_encoded(moved)[1].reshape(n, NEIGHBOURS).mean(axis=1))
+        return np.asarray(self.model.predict_encoded(moved)[1].reshape(n, NEIGHBOURS).mean(axis=1))
 
 
 @dataclass(frozen=True)
-class ConfirmingAsker:
+class ConfirmedModel:
     """Queries the model and, for accepted rows, refits and perturbed rows."""
 
-    model: Asker
+    model: EncodedModel
     robustness: Robustness
 
-    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], Bools]:
+    def predict_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], Bools]:
         """Return the model's scores of encoded candidates, and which robustly have the wanted decision."""
-        scores, wanted = self.model.ask_encoded(rows)
+        scores, wanted = self.model.predict_encoded(rows)
         robust = wanted.copy()
         robust[wanted] = self.robustness.hold(rows[wanted])
         return scores, robust

@@ -41,7 +41,7 @@ class Source:
     method: str | None
     name: str
 
-    def ask(self, frame: Rows, what: str) -> Reply:
+    def query(self, frame: Rows, what: str) -> Reply:
         """Query the model for every row of `frame`; `what` describes the rows in messages."""
         asked = f"{self.name}, queried with {len(frame)} rows ({what}),"
         try:

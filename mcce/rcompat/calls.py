@@ -218,7 +218,9 @@ def criticise(fitted: Fitted, data: Sent, options: Mapping[str, Any]) -> dict[st
     _check_names(options, inspect.signature(ChainModel.criticise).parameters, "criticise()")
     generator = fitted.explainer.generator_
     frame, _ = _read(data)
-    wanted = fitted.explainer.decision_.ask(frame, "new rows").wanted if generator.conditions_on_decision_ else None
+    wanted = (
+        fitted.explainer.decision_.evaluate(frame, "new rows").wanted if generator.conditions_on_decision_ else None
+    )
     found = generator.criticise(frame, decision=wanted, progress=False, **_whole(options))
     table = _written(index_as_columns(found.table))
     return {"table": table, "rejected": list(map(str, found.rejected)), "words": repr(found)}
@@ -590,7 +592,7 @@ def _answers(explainer: MCCE, frame: pd.DataFrame) -> bool:
     except InputError:
         return True
     try:
-        explainer.decision_.ask(schema.decode_for_model(matrix), "rows with missing cells")
+        explainer.decision_.evaluate(schema.decode_for_model(matrix), "rows with missing cells")
     except ModelError:
         return False
     return True

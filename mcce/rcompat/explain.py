@@ -172,7 +172,7 @@ def explain_mcce(
         rng = _stream(fit_seed)
         fitted = fit_autoregressive(
             frame,
-            decision.ask(_handed(frame, array_dtype), "the training rows").scores,
+            decision.evaluate(_handed(frame, array_dtype), "the training rows").scores,
             fixed_features,
             _ends(c_int),
             fit_autoregressive_model,
@@ -181,7 +181,7 @@ def explain_mcce(
             **tree_arguments,
         )
     simulated = generate(factuals, fitted, generate_K, reseeded or rng)
-    scores = decision.ask(_handed(simulated.frame, array_dtype), "the generated rows").scores
+    scores = decision.evaluate(_handed(simulated.frame, array_dtype), "the generated rows").scores
     found = process(simulated, scores, measures, process_remove_invalid, process_return_best_k)
     seconds = {
         "fit.time": fitted.seconds if featuremodel_object is None else 0.0,

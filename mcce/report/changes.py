@@ -4,7 +4,7 @@
 2. Every changed cell is a row of a table: id, rank, feature, from, to (`changed_cells`).
 3. Over many factuals, the changes of a feature are counted by direction, with a typical change (`count_changes`).
 4. The model is queried about each change of a counterfactual alone, and about all the others without it
-   (`ask_about_changes`): whether a change is sufficient alone, and whether it is needed.
+   (`predict_changes`): whether a change is sufficient alone, and whether it is needed.
 
 Tables have the names and values of the data; `in_words` and `contributions_in_words` replace them by labels and
 formatted values.
@@ -172,7 +172,7 @@ def count_changes(
     return table.rename_axis("feature").sort_values("times", ascending=False, kind="stable")
 
 
-def ask_about_changes(before: pd.DataFrame, after: pd.DataFrame, changed: Bools, ask: Ask) -> pd.DataFrame:
+def predict_changes(before: pd.DataFrame, after: pd.DataFrame, changed: Bools, ask: Ask) -> pd.DataFrame:
     """Query the model about a factual with one change of its counterfactual, and with all but one.
 
     Parameters
@@ -226,7 +226,7 @@ def in_words(table: pd.DataFrame, features: Iterable[Hashable], names: Names) ->
 
 
 def contributions_in_words(table: pd.DataFrame, names: Names) -> pd.DataFrame:
-    """Return a table of `ask_about_changes` with labels, and with values and predictions as texts."""
+    """Return a table of `predict_changes` with labels, and with values and predictions as texts."""
     told = in_words(table, table.index, names)
     for column in ("alone", "without"):
         told[column] = pd.Series(

@@ -367,7 +367,7 @@ def as_png(draw: Callable[[Figure], object], width: float, height: float) -> byt
 
 
 SENTENCES, UNEXPLAINED, PICTURES, PLANS = 5, 2, 3, 3
-SETTINGS = {"floor": "least plausibility", "rows_asked": "rows shown to the model"}
+SETTINGS = {"floor": "least plausibility", "rows_queried": "rows shown to the model"}
 PACKAGES = ("mcce", "numpy", "pandas", "scikit-learn", "numba", "matplotlib")
 HEIGHT = 3.0  # inches of a new picture, before its height is set to fit
 RANKS_SHOWN, FACTUALS_ON_PAGE = 5, 25

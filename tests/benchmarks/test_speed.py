@@ -131,7 +131,7 @@ def test_quick_run_on_a_standin(tmp_path, capsys):
         assert (one["violations"], one["success"]) == (0, 1.0)
         assert 0 < one["explained"] <= result["n_factuals"]
         assert one["peak_mb"] > 50
-    assert result["plain"]["asked_per_factual"] == result["n_samples"]
+    assert result["plain"]["queried_per_factual"] == result["n_samples"]
     assert result["ratio"] == pytest.approx(result["plain"]["seconds"]["total"] / result["mcce"]["seconds"]["total"])
 
 

@@ -17,17 +17,17 @@ import mcce
 from mcce import MCCE, InputError, gower_distance
 
 FIXED = ["age"]
-COLUMNS = ["floor", "L0", "gower", "gower_sum", "distance", "plausibility", "explained", "above_floor", "rows_asked"]
+COLUMNS = ["floor", "L0", "gower", "gower_sum", "distance", "plausibility", "explained", "above_floor", "rows_queried"]
 
 
 class Rule:
     """A model that accepts if salary and home add up, and counts the queried rows."""
 
     def __init__(self) -> None:
-        self.n_asked = 0
+        self.n_queried = 0
 
     def __call__(self, rows: pd.DataFrame) -> np.ndarray:
-        self.n_asked += len(rows)
+        self.n_queried += len(rows)
         return (rows["salary"] / 10 + 2.0 * (rows["home"] == "own") - rows["loan"] > 5).to_numpy(dtype=float)
 
 
@@ -86,7 +86,7 @@ def test_every_column_matches_a_loop(explainer, training, seen):
     assert costs.table.columns.tolist() == COLUMNS
     asked_for = {f"floor {floor}": {"sparse": True, "floor": floor} for floor in (0, 0.3, 0.8)} | {"plain": {}}
     for name, options in asked_for.items():
-        before = explainer.model.n_asked
+        before = explainer.model.n_queried
         found = explainer.explain(factuals, n_samples=60, **options)
         got = costs.table.loc[name]
         changes, sums, distances = [], [], []
@@ -106,8 +106,8 @@ def test_every_column_matches_a_loop(explainer, training, seen):
         assert got["gower"] == pytest.approx(np.mean(sums) / 4)
         assert got["distance"] == pytest.approx(np.mean(distances))
         assert got["explained"] == len(found) / len(factuals)
-        assert got["rows_asked"] * len(factuals) == pytest.approx(found.run.settings["rows_asked"])
-        assert got["rows_asked"] * len(factuals) <= explainer.model.n_asked - before
+        assert got["rows_queried"] * len(factuals) == pytest.approx(found.run.settings["rows_queried"])
+        assert got["rows_queried"] * len(factuals) <= explainer.model.n_queried - before
         if options:
             assert got["floor"] == options["floor"]
             assert got["plausibility"] == pytest.approx(found.measures["plausibility"].mean())

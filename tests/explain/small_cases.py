@@ -192,7 +192,7 @@ def problem_of(features, mutable, ask, ordering, caution, floor=0.0, bound=UNBOU
     fixed = [feature.name for j, feature in enumerate(features) if j not in mutable]
     generator = SimpleNamespace(schema_=Schema(features), fixed_=fixed)
     settings = Settings(0, floor=floor, max_changes=bound.max_changes, max_gower=bound.max_gower)
-    return Problem(generator, None, SimpleNamespace(ask_encoded=ask), settings, ordering, caution=caution)
+    return Problem(generator, None, SimpleNamespace(predict_encoded=ask), settings, ordering, caution=caution)
 
 
 def search(case, k, floor, bound=UNBOUNDED, name="default", caution=None):

@@ -41,7 +41,7 @@ def test_no_row_is_queried_twice():
         np.testing.assert_array_equal(scores, ROWS[some, 0] / 48)
         np.testing.assert_array_equal(wanted, ROWS[some, 0] > 20)
     assert [sorted(each) for each in model.queries] == [[0.0, 18.0, 30.0], [6.0, 42.0]]
-    assert acceptance.n_asked == 5
+    assert acceptance.n_queried == 5
 
 
 def test_factuals_share_model_answers_unless_separated():
@@ -55,7 +55,7 @@ def test_factuals_share_model_answers_unless_separated():
     apart = acceptance.take(slice(2), apart=True)
     apart.query(ROWS[:3])
     assert model.queries[2:] == [[0.0, 6.0, 12.0]]  # so that a query does not depend on other threads
-    assert (acceptance.n_asked, some.n_asked, apart.n_asked) == (6, 6, 3)
+    assert (acceptance.n_queried, some.n_queried, apart.n_queried) == (6, 6, 3)
     acceptance.remember(apart)
     acceptance.query(ROWS[:4])
     assert model.queries[3:] == [[18.0]]
@@ -84,7 +84,7 @@ def test_the_model_is_queried_by_one_thread_at_a_time():
         thread.start()
     for thread in threads:
         thread.join()
-    assert (most, acceptance.n_asked) == (1, 16)
+    assert (most, acceptance.n_queried) == (1, 16)
 
 
 @pytest.mark.parametrize("n", [1, 80])  # one part, and two parts

@@ -68,7 +68,7 @@ def choose(rows, begin, end, factuals, k: int, model, measures: tuple[str, ...])
     problem = Problem(
         generator=SimpleNamespace(schema_=Schema(FEATURES), fixed_=fixed),
         decision=None,
-        question=SimpleNamespace(ask_encoded=model),
+        question=SimpleNamespace(predict_encoded=model),
         settings=Settings(n_samples=0, n_counterfactuals=k, diverse=True),
         order=resolve_measures(measures, FEATURES),
     )

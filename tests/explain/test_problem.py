@@ -7,8 +7,8 @@ import pytest
 from mcce import InputError
 from mcce.exceptions import MCCEWarning
 from mcce.explain.problem import encode_factuals, read_factuals
-from mcce.model.ask import SpotCheck, ask_table
 from mcce.model.decisions import resolve_decision
+from mcce.model.queries import SpotCheck, predict_table
 from mcce.table import Schema
 
 TRAINING = pd.DataFrame({"x": np.arange(10.0), "n": np.arange(10), "job": list("aabbaabbab")})
@@ -18,7 +18,7 @@ FACTUALS = pd.DataFrame({"x": [2.5, np.nan, 8.0], "n": [1, 2, 40], "job": ["b", 
 
 def spots_of(decision, positions=(0, 9)):
     rows = TRAINING.iloc[list(positions)]
-    return SpotCheck(np.array(positions), SCHEMA.encode(rows).matrix, ask_table(decision, rows))
+    return SpotCheck(np.array(positions), SCHEMA.encode(rows).matrix, predict_table(decision, rows))
 
 
 def test_model_is_queried_once_for_factuals_and_spot_checks():

@@ -91,14 +91,14 @@ class World(Scale):
     seed: int
     share: float
     factuals: tuple[tuple[float, ...], ...]
-    n_asked: int = 0
+    n_queried: int = 0
 
     def wants(self, row) -> bool:
         mine = any(all(same(a, b) for a, b in zip(row, factual, strict=True)) for factual in self.factuals)
         return not mine and number_of("model", self.seed, row) < self.share
 
     def ask(self, rows):
-        self.n_asked += len(rows)
+        self.n_queried += len(rows)
         return np.array([number_of("model", self.seed, row) for row in rows]), np.array([self.wants(r) for r in rows])
 
     def score(self, rows, fold, factuals=None, *further):
@@ -153,7 +153,7 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     owner = np.array([f for f, _ in starts], dtype=np.int64)
     drawn = np.array([row for _, row in starts]).reshape(-1, 4)
     scores, _ = world.ask(drawn)
-    world.n_asked = 0
+    world.n_queried = 0
     found = Winners.chosen(owner, np.asfortranarray(drawn), scores, world.score(drawn, fold[owner]))
     world.fold = fold
     refining = refiner(world, factuals, numbers)
@@ -162,7 +162,7 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     np.testing.assert_array_equal(found.rows, drawn)  # what came in stays as it was
     np.testing.assert_array_equal(after.scores, [number_of("model", world.seed, row) for row in after.rows])
     np.testing.assert_array_equal(after.plausibility, world.score(after.rows, fold[owner]))
-    assert refining.acceptance.n_asked == world.n_asked
+    assert refining.acceptance.n_queried == world.n_queried
     return [tuple(row) for row in after.rows.tolist()]
 
 
@@ -220,7 +220,7 @@ def test_no_rows_do_not_query_the_model():
     none = np.zeros(1, dtype=np.int64)
     pools = Candidates(np.ones((1, 4)), none, none + 1)
     assert take(world, [], [(0.0, 0.0, 0.0, 1.0)], none, pools, NUMBERS) == []
-    assert world.n_asked == 0
+    assert world.n_queried == 0
 
 
 @pytest.mark.parametrize(("n_values", "reached"), [(5, 1.0), (100, 1.0)])

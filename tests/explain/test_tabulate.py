@@ -15,8 +15,8 @@ from mcce.explain.pipeline import Cost, Explanation
 from mcce.explain.problem import Factuals, Problem, Settings
 from mcce.explain.tabulate import tabulate
 from mcce.explain.winners import Winners
-from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
+from mcce.model.queries import EncodedModel
 from tests.explainer.problem import DENIED, FIXED, TABLE, score
 from tests.generators.row_bootstrap import RowBootstrap
 
@@ -51,7 +51,7 @@ def assembled(generator, *, plausibility=np.nan, owner=(0, 0, 2), measures=("L0"
     problem = Problem(
         generator=generator,
         decision=DECISION,
-        question=Asker(DECISION, generator.schema_),
+        question=EncodedModel(DECISION, generator.schema_),
         settings=Settings(n_samples or 0, sparse=sparse),
         order=resolve_measures(measures, generator.schema_.features),
         caution=Caution(Scale()) if sparse else None,
@@ -70,7 +70,7 @@ def test_ranks_names_and_dtypes(generator):
     pd.testing.assert_frame_equal(result.frame.reset_index(drop=True), found.reset_index(drop=True))
     pd.testing.assert_frame_equal(result.factuals, rows)
     assert dict(result.run.timings) == {"fit": 3.0, "generate": 1.5, "select": 0.5}
-    assert dict(result.run.settings) == {"n_samples": 50, "rows_asked": 77}
+    assert dict(result.run.settings) == {"n_samples": 50, "rows_queried": 77}
     assert result.fixed == tuple(FIXED)
 
 

@@ -110,5 +110,5 @@ def test_fewer_rows_are_queried_than_drawn(explainer):
     lazy = explainer.explain(DENIED, n_samples=1000)
     candidates = explainer.generate(DENIED, n_samples=1000)
     exhaustive = explainer.select(candidates, DENIED, exhaustive=True)
-    assert exhaustive.run.settings["rows_asked"] == len(candidates.drop_duplicates())
-    assert lazy.run.settings["rows_asked"] < 60 * len(DENIED)
+    assert exhaustive.run.settings["rows_queried"] == len(candidates.drop_duplicates())
+    assert lazy.run.settings["rows_queried"] < 60 * len(DENIED)

@@ -9,7 +9,7 @@ from pandas.testing import assert_frame_equal
 
 import mcce.explain.problem
 import mcce.generators.chain
-import mcce.model.ask
+import mcce.model.queries
 from tests.explainer.problem import DENIED, MODELS, TABLE, assert_same, fitted
 from tests.marks import nightly, nightly_but, nightly_rows
 
@@ -25,7 +25,7 @@ def test_lazy_and_exhaustive_agree(name):
         assert len(lazy) > 25
         assert_frame_equal(lazy.frame, exhaustive.frame, check_exact=True)
         assert_frame_equal(lazy.measures, exhaustive.measures, check_exact=True)
-        assert lazy.run.settings["rows_asked"] <= exhaustive.run.settings["rows_asked"]
+        assert lazy.run.settings["rows_queried"] <= exhaustive.run.settings["rows_queried"]
 
 
 @pytest.mark.parametrize("n_jobs", [2, *nightly(-1)])
@@ -45,7 +45,7 @@ def test_threads_do_not_matter(found, n_jobs, monkeypatch):
             (mcce.explain.problem, "POOL_BYTES", 40_000),
             (mcce.explain.problem, "BLOCK_FACTUALS", 1),
             (mcce.explain.problem, "BLOCK_FACTUALS", 7),
-            (mcce.model.ask, "ASK_ROWS", 5),
+            (mcce.model.queries, "QUERY_ROWS", 5),
             (mcce.generators.chain, "BLOCK_ROWS", 1),
         ),
     ],

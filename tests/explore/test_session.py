@@ -291,7 +291,7 @@ NAMES = {
 }
 ELSEWHERE = "loan_amount|savings|years_employed|defaulted_last_year|'?rent'?|'?unemployed'?|True|False|missing"
 INTERNAL = (
-    "factual|gower|L0|sd |log_density|rows_asked|accus|conditional|floor|candidate|marginal|X_new|above_|[a-z]_[a-z]"
+    "factual|gower|L0|sd |log_density|rows_queried|accus|conditional|floor|candidate|marginal|X_new|above_|[a-z]_[a-z]"
 )
 
 

@@ -37,4 +37,4 @@ def two_columns(frame):
 
 
 def ask(decision, model, frame=ROWS):
-    return resolve_decision(decision, model).ask(frame, "the test rows")
+    return resolve_decision(decision, model).evaluate(frame, "the test rows")

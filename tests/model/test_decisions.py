@@ -171,11 +171,11 @@ class TestCompareAnswers:
     def test_random_model_is_detected(self, X, y):
         rng = np.random.default_rng(1)
         noisy = resolve_decision((0, 1), lambda frame: rng.random(len(frame)))
-        first, second = noisy.ask(X, "rows"), noisy.ask(X, "rows")
+        first, second = noisy.evaluate(X, "rows"), noisy.evaluate(X, "rows")
         assert isinstance(first, Answer)
         assert compare_answers(first, second, X.index) == list(X.index)
         steady = resolve_decision((0.5, 1), LogisticRegression().fit(X, y))
-        assert compare_answers(steady.ask(X, "rows").scores[:5], steady.ask(X[:5], "rows"), X.index[:5]) == []
+        assert compare_answers(steady.evaluate(X, "rows").scores[:5], steady.evaluate(X[:5], "rows"), X.index[:5]) == []
 
 
 @pytest.mark.parametrize(

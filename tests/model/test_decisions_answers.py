@@ -104,7 +104,7 @@ class TestPredicates:
     @pytest.mark.parametrize("convert", [np.asarray, list, pd.Series, lambda v: pd.array(v, dtype="boolean")])
     def test_without_a_model(self, convert):
         decision = resolve_decision(lambda frame: convert(frame["x"].to_numpy() > 0), None)
-        answer = decision.ask(ROWS, "rows")
+        answer = decision.evaluate(ROWS, "rows")
         assert answer.wanted.tolist() == answer.scores.tolist() == [False, False, True, True]
         assert answer.scores.dtype == bool
 

@@ -145,7 +145,7 @@ class TestDecisionFunction:
     def test_single_score_without_classes_has_no_class(self, X):
         model = IsolationForest(n_estimators=5, random_state=1).fit(X)
         decision = resolve_decision((0, np.inf), model)
-        np.testing.assert_array_equal(decision.ask(X, "rows").scores, model.decision_function(X))
+        np.testing.assert_array_equal(decision.evaluate(X, "rows").scores, model.decision_function(X))
         assert decision.describe() == "score at least 0"
         with pytest.raises(ModelError, match="Leave out `of`"):
             ask(Interval(0, np.inf, of=1), model, X)

@@ -25,7 +25,7 @@ def expected_profit(rows):
 
 
 def wanted(decision, model, rows=X):
-    return resolve_decision(decision, model).ask(rows, "rows").wanted
+    return resolve_decision(decision, model).evaluate(rows, "rows").wanted
 
 
 def test_margin_on_the_probability_of_one_of_three_classes():
@@ -85,7 +85,7 @@ def test_classifier_without_probabilities():
     model = SVC().fit(X, Y3)
     score = model.decision_function(X)[:, list(model.classes_).index("paid")]
     decision = resolve_decision(Interval(1, math.inf, of="paid", margin=0.25), model)
-    np.testing.assert_array_equal(decision.ask(X, "rows").wanted, score >= 1.25)
+    np.testing.assert_array_equal(decision.evaluate(X, "rows").wanted, score >= 1.25)
     assert decision.describe() == "score of class 'paid' at least 1, with a margin of 0.25"
 
 

@@ -31,7 +31,7 @@ class OnlyLabels:
 
 
 def ask(decision, model, rows=X):
-    return resolve_decision(decision, model).ask(rows, "rows")
+    return resolve_decision(decision, model).evaluate(rows, "rows")
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_words(decision, words):
     told = "the model would have said" if words.startswith("predicted class") else f"as wanted: {words} ("
     assert told in found.sentence(found.factuals.index[0])
     assert words.replace("'", "&#x27;") in found.to_html()
-    assert resolve_decision(decision, FOREST).ask(found.frame, "rows").wanted.all()
+    assert resolve_decision(decision, FOREST).evaluate(found.frame, "rows").wanted.all()
     assert repr(decision) in repr(explainer)
 
 

@@ -73,7 +73,7 @@ class TestScikitLearn:
     def test_decisions_can_be_pickled(self, X, y):
         decision = resolve_decision((0.5, 1), LogisticRegression().fit(X, y))
         again = pickle.loads(pickle.dumps(decision))
-        np.testing.assert_array_equal(again.ask(X, "rows").scores, decision.ask(X, "rows").scores)
+        np.testing.assert_array_equal(again.evaluate(X, "rows").scores, decision.evaluate(X, "rows").scores)
 
 
 class TestOtherLibraries:

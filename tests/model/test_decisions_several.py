@@ -55,7 +55,7 @@ def by_hand(rows):
     ("agree", "needed"), [("all", 6), ("majority", 4), (0.5, 3), (2 / 3, 4), (0.67, 5), (1, 6), (1.0, 6), (0.01, 1)]
 )
 def test_at_least_k_of_six_models(agree, needed):
-    answer = resolve_decision(Several(PAIRS, agree=agree), None).ask(X, "rows")
+    answer = resolve_decision(Several(PAIRS, agree=agree), None).evaluate(X, "rows")
     yes = by_hand(X).sum(axis=1)
     np.testing.assert_allclose(answer.scores, yes / 6)
     np.testing.assert_array_equal(answer.wanted, yes >= needed)
@@ -116,7 +116,7 @@ def test_custom_labels():
 
 def test_nested_several():
     inner = Several(PAIRS[:3], agree="majority")
-    answer = resolve_decision(Several([(None, inner), (profit, (0, math.inf))]), None).ask(X, "rows")
+    answer = resolve_decision(Several([(None, inner), (profit, (0, math.inf))]), None).evaluate(X, "rows")
     yes = by_hand(X)
     np.testing.assert_array_equal(answer.wanted, (yes[:, :3].sum(axis=1) >= 2) & yes[:, 4])
 
@@ -144,11 +144,11 @@ def test_missing_replies_name_the_model():
         return np.where(np.arange(len(rows)) == 2, np.nan, 1.0)
 
     with pytest.raises(ModelError, match=r"the model torn, queried with 400 rows .* 1 of 400 rows, at positions 2"):
-        resolve_decision(Several([(profit, (0, 1)), (torn, (0, 1))]), None).ask(X, "rows")
+        resolve_decision(Several([(profit, (0, 1)), (torn, (0, 1))]), None).evaluate(X, "rows")
 
 
 def test_no_rows():
-    answer = resolve_decision(Several(PAIRS), None).ask(X[:0], "rows")
+    answer = resolve_decision(Several(PAIRS), None).evaluate(X[:0], "rows")
     assert answer.scores.shape == answer.wanted.shape == (0,)
 
 

@@ -55,7 +55,7 @@ def test_exact_model_has_the_scores_and_decisions_of_the_model(model: Any, y: An
     scores = exact.scores(exact.columns(X))
     held = [np.all([(scores @ w >= low) & (scores @ w <= high) for w, low, high in way], axis=0) for way in
             demands(decision, exact)]  # fmt: skip
-    assert (np.any(held, axis=0) == decision.ask(X, "rows").wanted).mean() > 0.98  # but for ties
+    assert (np.any(held, axis=0) == decision.evaluate(X, "rows").wanted).mean() > 0.98  # but for ties
 
 
 def test_lightgbm_with_missing_values() -> None:

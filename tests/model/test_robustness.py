@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 
 import mcce
 from mcce.exceptions import InputError
-from mcce.model.ask import Asker
 from mcce.model.decisions import resolve_decision
-from mcce.model.robustness import NEIGHBOURS, ConfirmingAsker, Robust, Robustness, refits_needed, refusals_allowed
+from mcce.model.queries import EncodedModel
+from mcce.model.robustness import NEIGHBOURS, ConfirmedModel, Robust, Robustness, refits_needed, refusals_allowed
 from mcce.table import Schema
 from tests.marks import nightly
 
@@ -59,10 +59,10 @@ def test_nearest_robust_row_is_accepted_by_fresh_refits():
     """
     schema = Schema.from_data(pd.DataFrame({"x": [-4.0, 4.0]}))
     rows = np.linspace(0.0, 4.0, 400)[:, None]
-    model = Asker(resolve_decision((0.5, 1), Threshold(0.0)), schema)
+    model = EncodedModel(resolve_decision((0.5, 1), Threshold(0.0)), schema)
     rng, good = np.random.default_rng(5), 0
     for _ in range(100):
-        refits = tuple(Asker(resolve_decision((0.5, 1), Threshold(t)), schema) for t in rng.normal(size=59))
+        refits = tuple(EncodedModel(resolve_decision((0.5, 1), Threshold(t)), schema) for t in rng.normal(size=59))
         robustness = Robustness(model, refits, np.zeros(1), 0, 0.9)
         holds = robustness.hold(rows)
         nearest = rows[holds][0, 0] if holds.any() else np.inf
@@ -161,7 +161,7 @@ def test_noise_is_the_share_of_accepted_neighbours():
     expected = np.clip((1.1 - edge / a) / 0.2, 0, 1)
     assert np.abs(share - expected).max() < 4 * 0.5 / np.sqrt(NEIGHBOURS)
     assert share[[0, 3]].tolist() == [0.0, 1.0]
-    scores, wanted = ConfirmingAsker(Asker(decision, schema), robustness).ask_encoded(rows)
+    scores, wanted = ConfirmedModel(EncodedModel(decision, schema), robustness).predict_encoded(rows)
     assert wanted.tolist() == [False, False, bool(share[2] >= 0.7), True]
     np.testing.assert_allclose(scores, model.predict_proba(table.assign(a=0.0).iloc[:4].assign(a=a, b=50))[:, 1])
     # the neighbours of a row do not depend on the batch
@@ -189,7 +189,7 @@ def test_refits_are_queried_last_and_rarely():
 
     explainer = mcce.MCCE(MODEL, fixed=["age"], random_state=1).fit(LOANS)
     found = explainer.explain(REFUSED, n_samples=1000, robust=Robust(refits=[Counting()], share=1.0))
-    assert sum(asked) < found.run.settings["rows_asked"]
+    assert sum(asked) < found.run.settings["rows_queried"]
     assert sum(asked) < 25 * 100
 
 

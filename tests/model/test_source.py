@@ -247,4 +247,4 @@ def test_full_message_of_a_model_is_kept():
     with pytest.raises(
         ModelError, match=r"(?s)raised KeyError: .*columns are missing.*income.*age.*fit me again.*Check"
     ):
-        resolve_decision(refuses, None).ask(pd.DataFrame({"a": [1.0]}), "rows")
+        resolve_decision(refuses, None).evaluate(pd.DataFrame({"a": [1.0]}), "rows")

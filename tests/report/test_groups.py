@@ -304,7 +304,7 @@ def test_groups_of_an_explained_result():
     best = found.measures.xs(1, level="rank").join(X["sex"])
     for name in ("gower", "L0", "plausibility"):
         np.testing.assert_allclose(table.xs(name, level="measure")["mean"], best.groupby("sex")[name].mean())
-    denied = ~explainer.decision_.ask(X.iloc[:150], "rows").wanted
+    denied = ~explainer.decision_.evaluate(X.iloc[:150], "rows").wanted
     counts = X["sex"].iloc[:150][denied].value_counts().sort_index()
     assert table.xs("explained", level="measure")["n"].tolist() == counts.tolist()
     assert table.loc[("f", "gower"), "difference_low"] > 0  # women start farther away

@@ -371,13 +371,13 @@ def _gather(
     order = np.random.default_rng(derive_key(seed, "disclosure", "holdout")).permutation(len(others))
     half = len(others) // 2
     control, own = others[np.sort(order[:half])], others[np.sort(order[half:])]
-    ask = explainer.decision_.ask
+    evaluate = explainer.decision_.evaluate
     wanted = [
-        ask(schema.decode_for_model(rows), what).wanted
+        evaluate(schema.decode_for_model(rows), what).wanted
         for rows, what in ((training, "the rows of X"), (control, "the holdout"), (own, "the holdout"))
     ]
     asking = own if factuals is None else schema.encode(factuals, "factuals").matrix
-    told = wanted[2] if factuals is None else ask(schema.decode_for_model(asking), "factuals").wanted
+    told = wanted[2] if factuals is None else evaluate(schema.decode_for_model(asking), "factuals").wanted
     refused = np.flatnonzero(~told)
     if not refused.size:
         where = "holdout" if factuals is None else "factuals"

@@ -66,7 +66,7 @@ explain_mcce <- function(model, x_explain, x_train, predict_model = NULL,
   generated <- trained
   for (name in intersect(fixed, names(explained))) generated[[name]] <- explained[[name]]
   scores <- if (is.null(predict_model)) mccer_scores else predict_model
-  ask <- asker(function(rows) as.vector(scores(model, rows)), list(train = trained, sim = generated))
+  ask <- encoded_model(function(rows) as.vector(scores(model, rows)), list(train = trained, sim = generated))
   options <- list(
     fixed_features = if (!is.null(fixed_features)) as.list(as.character(fixed_features)), c_int = as.list(as.double(c_int)),
     featuremodel_object = fitted, fit_autoregressive_model = fit.autoregressive_model, fit_decision = fit.decision,

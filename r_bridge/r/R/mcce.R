@@ -189,7 +189,7 @@ model_for_python <- function(model, decision, template) {
   } else {
     function(rows) predict_score(model, rows, of = decision$of)
   }
-  list(ask = asker(scores, list(data = template), as_text = length(decision$labels) > 0))
+  list(ask = encoded_model(scores, list(data = template), as_text = length(decision$labels) > 0))
 }
 
 with_text_labels <- function(decision) {
@@ -199,7 +199,7 @@ with_text_labels <- function(decision) {
 
 # What Python calls for scores, or with `as_text` for labels. An error must not leave R through Python: its text is the
 # answer.
-asker <- function(scores, templates, as_text = FALSE) {
+encoded_model <- function(scores, templates, as_text = FALSE) {
   force(scores)
   force(templates)
   force(as_text)

@@ -133,15 +133,15 @@ as_dict <- function(x) if (length(x)) x else reticulate::py_dict(character(), li
 
 # Show the progress of a model that takes longer than a second, in one line that is cleared at the end.
 begin_progress <- function() {
-  the$rows_asked <- 0
+  the$rows_queried <- 0
   the$begun <- proc.time()[["elapsed"]]
   the$shown <- FALSE
 }
 
 tell_progress <- function(n) {
-  the$rows_asked <- the$rows_asked + n
+  the$rows_queried <- the$rows_queried + n
   if (isTRUE(the$progress) && proc.time()[["elapsed"]] - the$begun >= getOption("mcce.seconds", 1)) {
-    cat(sprintf("\rmcce: the model has predicted %d rows", as.integer(the$rows_asked)), file = stderr())
+    cat(sprintf("\rmcce: the model has predicted %d rows", as.integer(the$rows_queried)), file = stderr())
     the$shown <- TRUE
   }
 }

@@ -1,7 +1,7 @@
 """Query the model about tables and encoded rows, in blocks of bounded size.
 
 `SpotCheck` keeps a few training rows with the model's answers, which are queried again with the factuals to detect a
-model that is not deterministic. `RememberingAsker` queries no row twice. `TrainingTable` refers to the training rows
+model that is not deterministic. `CachedModel` queries no row twice. `TrainingTable` refers to the training rows
 after `fit`, without a copy, and raises if they were changed.
 """
 
@@ -24,35 +24,35 @@ from mcce.table.checks import rows_of
 from mcce.table.weights import read_weights
 from mcce.wording import Either, Part, PythonOnly, Setting
 
-ASK_ROWS = 200_000  # rows per query
+QUERY_ROWS = 200_000  # rows per query
 SPOT_ROWS = 16  # training rows that are queried again
 
 
-class AsksEncoded(Protocol):
+class PredictsEncoded(Protocol):
     """A model that is queried with encoded rows."""
 
-    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    def predict_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """Return the scores of encoded rows, and which have the wanted decision."""
 
 
 @dataclass(frozen=True)
-class Asker:
+class EncodedModel:
     """Queries the model for encoded rows."""
 
     decision: Decision
     schema: Schema
 
-    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    def predict_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """Return the scores of encoded candidates, and which have the wanted decision."""
         parts = [
-            self.decision.ask(self.schema.decode_for_model(rows[i : i + ASK_ROWS]), "candidates")
-            for i in range(0, max(rows.shape[0], 1), ASK_ROWS)
+            self.decision.evaluate(self.schema.decode_for_model(rows[i : i + QUERY_ROWS]), "candidates")
+            for i in range(0, max(rows.shape[0], 1), QUERY_ROWS)
         ]
         answer = _join(parts)
         return answer.scores, answer.wanted
 
 
-class RememberingAsker:
+class CachedModel:
     """Queries a model once for each distinct row, from one thread at a time: a model need not be thread-safe.
 
     Answers are kept for the lifetime of this object: use one for each block of factuals.
@@ -64,27 +64,27 @@ class RememberingAsker:
         query do not depend on other threads.
     """
 
-    def __init__(self, question: AsksEncoded, whole: RememberingAsker | None = None) -> None:
-        self.n_asked = 0
+    def __init__(self, question: PredictsEncoded, whole: CachedModel | None = None) -> None:
+        self.n_queried = 0
         self._question, self._whole = question, whole
         self._lock: threading.Lock = threading.Lock() if whole is None else whole._lock
         self._place: dict[int, int] = {}  # of the answer about a row, by its hash
         self._scores: npt.NDArray[Any] = np.empty(0)
         self._wanted = np.empty(0, dtype=bool)
 
-    def ask_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    def predict_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """Return the scores of encoded rows, and which have the wanted decision."""
         keys = hash_rows(rows).tolist()
         new = {key: i for i, key in enumerate(keys) if key not in self._place}
         if new:
             with self._lock:
-                scores, wanted = self._question.ask_encoded(rows[list(new.values())])
+                scores, wanted = self._question.predict_encoded(rows[list(new.values())])
                 self._count(len(new))
             self._add(new, scores, wanted)
         places = [self._place[key] for key in keys]
         return self._scores[places], self._wanted[places]
 
-    def remember(self, other: RememberingAsker) -> None:
+    def remember(self, other: CachedModel) -> None:
         """Take over the answers of another one, which is not used any more."""
         new = {key: place for key, place in other._place.items() if key not in self._place}
         places = list(new.values())
@@ -97,19 +97,19 @@ class RememberingAsker:
         self._wanted = np.append(self._wanted, wanted)
 
     def _count(self, n_rows: int) -> None:
-        self.n_asked += n_rows
+        self.n_queried += n_rows
         if self._whole is not None:
             self._whole._count(n_rows)
 
 
-def ask_table(decision: Decision, X: Data, what: str = "the training rows") -> Answer:
+def predict_table(decision: Decision, X: Data, what: str = "the training rows") -> Answer:
     """Query the model for the user's training table, or another one of its kind."""
     n = len(X)
     if isinstance(X, np.ndarray):
         X = X.copy()  # a model that works in place must not change the user's table
-    if n <= ASK_ROWS:
-        return decision.ask(X, what)
-    return _join([decision.ask(rows_of(X, slice(i, i + ASK_ROWS)), what) for i in range(0, n, ASK_ROWS)])
+    if n <= QUERY_ROWS:
+        return decision.evaluate(X, what)
+    return _join([decision.evaluate(rows_of(X, slice(i, i + QUERY_ROWS)), what) for i in range(0, n, QUERY_ROWS)])
 
 
 def check_wanted(decision: Decision, answer: Answer) -> None:
@@ -152,7 +152,7 @@ class SpotCheck:
         """Warn if the model differs from the one that the explainer was fitted with."""
         if not len(self.rows):
             return
-        again = decision.ask(schema.decode_for_model(self.rows), "some training rows")
+        again = decision.evaluate(schema.decode_for_model(self.rows), "some training rows")
         differing = compare_answers(self.answer, again, range(len(self.rows)))
         if differing:
             warn(
@@ -230,7 +230,7 @@ class TrainingTable:
 
     def answer(self) -> Answer:
         if self.answered is None or self.scores is None:
-            answer = ask_table(self.decision, self._needed(AGAIN))
+            answer = predict_table(self.decision, self._needed(AGAIN))
             self.answered, self.scores = answer.wanted, answer.scores
         return Answer(self.scores, self.answered)
 

@@ -9,9 +9,9 @@ import pytest
 
 from mcce import InputError, Interval
 from mcce.exceptions import MCCEWarning
-from mcce.model import ask as asker
-from mcce.model.ask import Asker, SpotCheck, ask_table, check_wanted, spot_positions
+from mcce.model import queries
 from mcce.model.decisions import Answer, resolve_decision
+from mcce.model.queries import EncodedModel, SpotCheck, check_wanted, predict_table, spot_positions
 from mcce.table import Schema
 
 TABLE = pd.DataFrame({"x": np.arange(23.0), "job": ["a", "b", "c", "a"] * 5 + ["b"] * 3}, index=range(100, 123))
@@ -30,16 +30,16 @@ class Seen:
 
 @pytest.mark.parametrize("part", [1, 5, 23, 100])
 def test_parts_are_joined_in_order(monkeypatch, part):
-    monkeypatch.setattr(asker, "ASK_ROWS", part)
+    monkeypatch.setattr(queries, "QUERY_ROWS", part)
     model = Seen()
     decision = resolve_decision((0.5, 1.0), model)
     schema = Schema.from_data(TABLE)
-    scores, wanted = Asker(decision, schema).ask_encoded(schema.encode(TABLE).matrix)
+    scores, wanted = EncodedModel(decision, schema).predict_encoded(schema.encode(TABLE).matrix)
     np.testing.assert_array_equal(scores, TABLE["x"] / 20)
     np.testing.assert_array_equal(wanted, TABLE["x"].between(10, 20))
     assert max(len(table) for table in model.tables) <= part
     assert all(table.dtypes.equals(TABLE.dtypes) for table in model.tables)
-    answer = ask_table(decision, TABLE)
+    answer = predict_table(decision, TABLE)
     np.testing.assert_array_equal(answer.scores, scores)
     np.testing.assert_array_equal(answer.wanted, wanted)
 
@@ -50,7 +50,7 @@ def test_in_place_model_does_not_change_the_users_array():
         return np.zeros(len(rows))
 
     table = np.arange(12.0).reshape(6, 2)
-    ask_table(resolve_decision((0.0, 1.0), careless), table)
+    predict_table(resolve_decision((0.0, 1.0), careless), table)
     np.testing.assert_array_equal(table, np.arange(12.0).reshape(6, 2))
 
 
@@ -64,7 +64,7 @@ def test_in_place_model_does_not_change_the_users_array():
 def test_no_row_has_the_decision(decision, model, message):
     bound = resolve_decision(decision, model)
     with pytest.raises(InputError, match=message + ": there is nothing to learn it from"):
-        check_wanted(bound, ask_table(bound, TABLE))
+        check_wanted(bound, predict_table(bound, TABLE))
 
 
 @pytest.mark.parametrize("n", [1, 2, 15, 16, 17, 1000])

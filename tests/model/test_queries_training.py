@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from mcce import InputError
-from mcce.model.ask import SpotCheck, TrainingTable, ask_table, spot_positions
 from mcce.model.decisions import resolve_decision
+from mcce.model.queries import SpotCheck, TrainingTable, predict_table, spot_positions
 from mcce.table import Schema
 
 asked = []
@@ -23,9 +23,9 @@ def training_rows(table, *, answered=True):
     schema = Schema.from_data(table)
     decision = resolve_decision((0.5, 1.0), score)
     spots = spot_positions(len(table))
-    answer = ask_table(decision, table.iloc[spots])
+    answer = predict_table(decision, table.iloc[spots])
     checked = SpotCheck(spots, schema.encode(table.iloc[spots]).matrix, answer)
-    return TrainingTable(table, schema, decision, checked, ask_table(decision, table).wanted if answered else None)
+    return TrainingTable(table, schema, decision, checked, predict_table(decision, table).wanted if answered else None)
 
 
 def table_of(n=100):
