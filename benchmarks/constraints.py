@@ -77,19 +77,19 @@ def measure(problem: Problem, n_samples: int, runs: int = 2) -> pd.DataFrame:
     constraints = five_constraints(problem)
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for kind, sparse in (("plain", False), ("sparse", True)):
-        asked = {"n_samples": n_samples, "sparse": sparse, "progress": False}
+        options = {"n_samples": n_samples, "sparse": sparse, "progress": False}
         ways = {
             "free": {},
             "constrained": {"constraints": constraints},
             "reasons": {"constraints": constraints},
         }
         for way in ways.values():  # compiles, and fits what is cached
-            explainer.explain(problem.factuals.iloc[:2], **asked, **way)
+            explainer.explain(problem.factuals.iloc[:2], **options, **way)
         seconds, found = dict.fromkeys(ways, float("inf")), {}
         for _ in range(runs):
             for name, way in ways.items():
                 begun = time.perf_counter()
-                found[name] = explainer.explain(problem.factuals, **asked, **way)
+                found[name] = explainer.explain(problem.factuals, **options, **way)
                 if name == "reasons":
                     found[name] = found[name].with_why_unexplained()
                 seconds[name] = min(seconds[name], time.perf_counter() - begun)

@@ -77,17 +77,17 @@ def make_questions(folder: Path | None, n_rows: int, n_train: int | None) -> tup
     encoded = chain.schema_.encode(X)
     rng = np.random.default_rng(0)
     rows = rng.integers(0, len(X), n_rows)
-    asked = []
+    queried = []
     for name, sampler in chain.samplers_.items():
         before = [*data.fixed, *chain.visit_sequence_[: chain.visit_sequence_.index(name)]]
         given = encoded.select([encoded.names.index(column) for column in before]).take(rows)
         own = encoded.matrix[rows, encoded.names.index(name)]
         values = np.where(rng.random(n_rows) < 0.5, own, own[rng.permutation(n_rows)])
-        asked.append(Question(str(name), sampler, given, values, rows))
-    return asked, standin
+        queried.append(Question(str(name), sampler, given, values, rows))
+    return queried, standin
 
 
-def ask_kernels(question: Question) -> Timing:
+def query_kernels(question: Question) -> Timing:
     """Query the sampler; the first call fills caches (step 3)."""
     sampler, given, values = question.sampler, question.given, question.values
     few = np.arange(2)
@@ -107,7 +107,7 @@ def ask_kernels(question: Question) -> Timing:
     return Timing(first, *zip(*best))
 
 
-def ask_plainly(question: Question) -> Timing:
+def query_plainly(question: Question) -> Timing:
     """Query plain numpy, once."""
     model, given, values = question.sampler.donors_, question.given, question.values
     calls = (
@@ -145,7 +145,7 @@ def _line(label: str, leaf: str, timing: Timing) -> str:
 def run(folder: Path | None, n_rows: int, n_train: int | None = None) -> str:
     """Print the report line by line, and return it."""
     questions, standin = make_questions(folder, n_rows, n_train)
-    ask_kernels(questions[0])  # compiles
+    query_kernels(questions[0])  # compiles
     questions = [_forgetful(question) for question in questions]
     lines: list[str] = []
 
@@ -157,7 +157,7 @@ def run(folder: Path | None, n_rows: int, n_train: int | None = None) -> str:
     sums = {"plain": np.zeros(4), "mcce": np.zeros(4)}
     worst = np.zeros(3)
     for question in questions:
-        ours, plain = ask_kernels(question), ask_plainly(question)
+        ours, plain = query_kernels(question), query_plainly(question)
         say(_line(question.name, f"{question.largest_leaf:,}", ours))
         say(_line("  plain", "", plain))
         sums["mcce"] += [ours.first, *ours.seconds]

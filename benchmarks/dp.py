@@ -113,8 +113,8 @@ def measure_ready(
 def measure(explainer: Any, new: pd.DataFrame, factuals: pd.DataFrame, schema: mcce.Schema) -> dict[str, float]:
     """Return the figures of one fitted explainer (steps 2 and 3)."""
     drawn = explainer.generator_.sample(len(new), progress=False).reset_index(drop=True)
-    told = discriminator(new, drawn[new.columns], n_seeds=2, n_trees=100, n_jobs=1)
-    return {"told": told.accuracy} | found_by(explainer, factuals, schema, (False, True))
+    discriminated = discriminator(new, drawn[new.columns], n_seeds=2, n_trees=100, n_jobs=1)
+    return {"told": discriminated.accuracy} | found_by(explainer, factuals, schema, (False, True))
 
 
 def found_by(explainer: Any, factuals: pd.DataFrame, schema: mcce.Schema, ways: tuple[bool, ...]) -> dict[str, float]:

@@ -36,9 +36,11 @@ of a process without imports; and the ratio to the first line.
 
 def cpu_seconds(code: str) -> float:
     """Return the CPU seconds of a fresh process that runs some code."""
-    told = f"{code}\nimport os; spent = os.times(); print(spent.user + spent.system)"
+    script = f"{code}\nimport os; spent = os.times(); print(spent.user + spent.system)"
     here = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, cwd=ROOT, env=here)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT, env=here
+    )
     return float(done.stdout)
 
 

@@ -200,8 +200,8 @@ def explain(
             constraints=task.constraints(),
             random_state=1,
         ).fit(training.astype(orders))
-        asked = factuals[high != wanted].astype(orders)
-        found.append(explainer.explain(asked, sparse=True).frame.droplevel("rank"))
+        rows = factuals[high != wanted].astype(orders)
+        found.append(explainer.explain(rows, sparse=True).frame.droplevel("rank"))
     return pd.concat(found), time.perf_counter() - begin
 
 
@@ -263,7 +263,7 @@ def run(folder: Path, data: str, folds: list[int]) -> tuple[dict[str, pd.DataFra
     """Return the figures of each method by fold and factual, seconds per factual, and the number of factuals."""
     figures: dict[str, list[pd.DataFrame]] = {}
     seconds: dict[str, list[float]] = {}
-    asked = 0
+    n_factuals = 0
     for fold in folds:
         place = folder / "results" / "real_data" / data / str(fold)
         names = ("X_train", "y_train", "X_test", "X_subtest")
@@ -271,7 +271,7 @@ def run(folder: Path, data: str, folds: list[int]) -> tuple[dict[str, pd.DataFra
         response = y.iloc[:, 0].to_numpy() == y.iloc[:, 0].max()
         network = Network(load_onnx(place / "models" / "nn.onnx"), training, TASKS[data])
         judges = Judges(network, training, response, test)
-        asked += len(factuals)
+        n_factuals += len(factuals)
         rows, duration = explain(training, factuals, network)
         methods = {OURS: (rows, duration / len(factuals))}
         for name in METHODS:
@@ -285,7 +285,7 @@ def run(folder: Path, data: str, folds: list[int]) -> tuple[dict[str, pd.DataFra
                 judged.index = pd.MultiIndex.from_product([[fold], judged.index])
                 figures.setdefault(name, []).append(judged)
     means = {name: float(np.mean(each)) for name, each in seconds.items()}
-    return {name: pd.concat(parts) for name, parts in figures.items()}, means, asked
+    return {name: pd.concat(parts) for name, parts in figures.items()}, means, n_factuals
 
 
 def compare(figures: dict[str, pd.DataFrame]) -> list[list[str]]:
@@ -314,10 +314,10 @@ def main(arguments: list[str] | None = None) -> int:
     page.say(report.about(describe_machine()))
     page.say(NOTES)
     for data in names:
-        figures, seconds, asked = run(chosen.folder, data, folds)
-        page.title(f"{TITLES[data]}: {asked} factuals of {len(folds)} folds")
+        figures, seconds, n_factuals = run(chosen.folder, data, folds)
+        page.title(f"{TITLES[data]}: {n_factuals} factuals of {len(folds)} folds")
         table = [
-            [name, f"{len(rows)}/{asked}", *(f"{rows[c].mean():.3f}" for c in FIGURES), f"{seconds[name]:.2f}"]
+            [name, f"{len(rows)}/{n_factuals}", *(f"{rows[c].mean():.3f}" for c in FIGURES), f"{seconds[name]:.2f}"]
             for name, rows in figures.items()
         ]
         page.table(["", "expl.", *FIGURES, "sec."], table)

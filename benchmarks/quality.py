@@ -96,7 +96,7 @@ class Found:
             "" if self.above is None else f"{self.above:.3f}",
             f"{(f['plausibility'] >= FLOOR).mean():.3f}",
             *means,
-            f"{self.run.asked / self.n_factuals:.1f}" if self.run.asked else "",
+            f"{self.run.queried / self.n_factuals:.1f}" if self.run.queried else "",
             f"{self.run.seconds['total']:.2f}" if self.run.seconds["total"] else "",
         ]
 
@@ -111,12 +111,12 @@ def run_sparse(problem: Problem, setting: Setting, floors: list[float]) -> Itera
     explainer.explain(problem.factuals.iloc[:1], n_samples=1, sparse=True)  # fits the plausibility
     prepared = time.perf_counter() - begun
     for floor in floors:
-        begun, asked = time.perf_counter(), model.asked
+        begun, before = time.perf_counter(), model.queried
         found = explainer.explain(problem.factuals, n_samples=setting.n_samples, sparse=True, floor=floor)
         seconds = {"total": prepared + time.perf_counter() - begun}
         rows = problem.encode(found.frame.droplevel("rank"))
         above = float((found.measures["plausibility"] >= floor).mean())
-        yield floor, Run(seconds, rows, model.asked - asked), above
+        yield floor, Run(seconds, rows, model.queried - before), above
 
 
 def run_methods(problem: Problem, setting: Setting, floors: list[float]) -> Iterator[Found]:
@@ -157,15 +157,15 @@ def run_peers(problem: Problem, options: Options) -> Iterator[Found | str]:
     case, judge = Case(rows, some, model, 0, np.nan), Judge(some)
     absent, versions = [], []
     for method in options.peers:
-        told = peers.ask_peer(case, some, method, options)
-        if "No module named" in told.why:
+        answer = peers.query_peer(case, some, method, options)
+        if "No module named" in answer.why:
             absent.append(PEERS[method])
-        elif told.rows.empty:
-            yield f"{PEERS[method]} found nothing: {told.why}"
+        elif answer.rows.empty:
+            yield f"{PEERS[method]} found nothing: {answer.why}"
         else:
-            run = Run({"total": told.seconds}, told.rows, 0)
-            versions.append(told.version)
-            yield Found(PEERS[method], run, judge.judge(told.rows), told.asked)
+            run = Run({"total": answer.seconds}, answer.rows, 0)
+            versions.append(answer.version)
+            yield Found(PEERS[method], run, judge.judge(answer.rows), answer.n_queried)
     if versions:
         yield f"{', '.join(dict.fromkeys(versions))}; each peer has {options.peers_limit:g} s, for as many as it can."
     if absent:
@@ -198,10 +198,10 @@ def run_setting(
     whole = make_problem(setting, folder)
     for source in sources:
         problem = whole if source == "training" else replace(whole, X=whole.X.drop(index=whole.factuals.index))
-        told = {"training": "among the training rows", "held-out": "held out"}[source]
+        where = {"training": "among the training rows", "held-out": "held out"}[source]
         n, p = problem.X.shape
         sizes = f"n = {n:,}, p = {p}, K = {setting.n_samples:,}"
-        page.title(f"{setting.title}: {len(problem.factuals):,} factuals {told} ({sizes})")
+        page.title(f"{setting.title}: {len(problem.factuals):,} factuals {where} ({sizes})")
         if problem.standin:
             page.say(report.STANDIN)
         found = list(run_methods(problem, setting, floors))

@@ -197,7 +197,7 @@ def sampler(result: Result) -> str:
 
 
 def _sampler_cells(result: Result) -> list[str]:
-    def told(name: str) -> list[str]:
+    def cells(name: str) -> list[str]:
         return [f"{result[name]['accuracy']:.3f}", f"({result[name]['sd']:.3f})"] if name in result else ["-", ""]
 
     def number(name: str) -> str:
@@ -209,8 +209,8 @@ def _sampler_cells(result: Result) -> list[str]:
         number("draw"),
         *log,
         number("skill"),
-        *told("new"),
-        told("seen")[0],
+        *cells("new"),
+        cells("seen")[0],
         "-" if result.get("S_pMSE") is None else f"{result['S_pMSE']:.1f}",
         *(number(name) for name in ("L0", "L0_new", "gower_sum_new", "L0_sparse", "gower_sum_sparse")),
         str(result.get("explained_new", "-")),
@@ -224,11 +224,14 @@ def choice(found: Result | None) -> str:
         return ""
     gains = [f"{found['best']}, the best single one, {_gain(found['ahead_of_best'])}"]
     gains += [f"cart {_gain(found['ahead_of_cart'])}"] if found["ahead_of_cart"] else []
-    told = {name: f"{accuracy:.3f} ({sd:.3f})" for name, (accuracy, sd) in found["discriminator"].items()}
+    accuracies = {name: f"{accuracy:.3f} ({sd:.3f})" for name, (accuracy, sd) in found["discriminator"].items()}
     lines = [f"  auto: log score beside {'; beside '.join(gains)}"]
     stacked = found.get("stack") or {}
     lines += [f"  stack: log score beside {name} {_gain(gain)}" for name, gain in stacked.items()]
-    lines.append(f"  auto: discriminator {told.pop('auto')}; " + ", ".join(f"{name} {told[name]}" for name in told))
+    lines.append(
+        f"  auto: discriminator {accuracies.pop('auto')}; "
+        + ", ".join(f"{name} {accuracies[name]}" for name in accuracies)
+    )
     return "\n".join(lines)
 
 

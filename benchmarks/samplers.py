@@ -81,14 +81,14 @@ class Workers:
     def _run(self, name: str, what: str, limit: float | None) -> Result:
         command = [sys.executable, "-m", "benchmarks.samplers", "--worker", name, what, *self.arguments]
         failed = error = None
-        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as caught:
             try:
-                code = subprocess.run(command, cwd=ROOT, stdout=out, stderr=told, timeout=limit).returncode
+                code = subprocess.run(command, cwd=ROOT, stdout=out, stderr=caught, timeout=limit).returncode
             except subprocess.TimeoutExpired:
                 code, failed = 0, f"took longer than {limit:g} s"
             out.seek(0)
-            told.seek(0)
-            lines, error = out.read().splitlines(), told.read().strip()
+            caught.seek(0)
+            lines, error = out.read().splitlines(), caught.read().strip()
         if code:
             failed = f"exit code {code}: {(error.splitlines() or ['no message'])[-1]}"
         result: Result = {}

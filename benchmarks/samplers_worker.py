@@ -86,7 +86,7 @@ def halves(X: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 def measure(problem: Problem, setting: Setting, sampler: str, seeds: int, trees: int) -> Iterator[Result]:
     """Yield the results of one sampler, step by step, each with the name of the next step."""
 
-    def tell(real: pd.DataFrame, generated: pd.DataFrame) -> Result:
+    def discriminate(real: pd.DataFrame, generated: pd.DataFrame) -> Result:
         return _figures(discriminator(real, generated, paired=True, n_seeds=seeds, n_trees=trees))
 
     X, fixed = problem.X, problem.fixed
@@ -101,11 +101,11 @@ def measure(problem: Problem, setting: Setting, sampler: str, seeds: int, trees:
     begun = time.process_time()
     generated = chain.sample(given=X[fixed])
     yield {"draw": (time.process_time() - begun) / len(X) * 1000, "next": "discriminator, seen rows"}
-    yield {"seen": tell(X, generated), "next": "discriminator, new rows"}
+    yield {"seen": discriminate(X, generated), "next": "discriminator, new rows"}
     first, second = halves(X)
     halved = make_chain(sampler, problem, first)
     drawn = halved.sample(given=second[fixed])
-    yield {"new": tell(second, drawn), "next": "pMSE"}
+    yield {"new": discriminate(second, drawn), "next": "pMSE"}
     yield {"S_pMSE": pmse(second, drawn, fixed=fixed, max_order=0).S_pMSE, "next": "scores"}
     yield {**held_out_scores(halved, first, second), "next": "counterfactuals"}
     choice = getattr(chain, "choice_", None)
@@ -166,8 +166,8 @@ def compare_visits(problem: Problem, seeds: int, trees: int) -> Iterator[Result]
         accuracies = []
         for seed in range(seeds):
             drawn = chain.sample(given=second[problem.fixed], random_state=seed)
-            told = discriminator(second, drawn, paired=True, n_seeds=1, n_trees=trees, random_state=seed)
-            accuracies.append(told.accuracy)
+            result = discriminator(second, drawn, paired=True, n_seeds=1, n_trees=trees, random_state=seed)
+            accuracies.append(result.accuracy)
         yield {visit: {"order": list(chain.visit_sequence_), "accuracies": accuracies}}
 
 
@@ -183,12 +183,12 @@ def describe(problem: Problem, seeds: int, trees: int) -> Result:
     }
 
 
-def _figures(told: Discriminator) -> Result:
+def _figures(result: Discriminator) -> Result:
     return {
-        "accuracy": told.accuracy,
-        "sd": told.sd,
-        "accuracies": list(told.accuracies),
-        **{name: told.settings[name] for name in ("n_rows", "n_test", "n_trees", "min_leaf", "test_size")},
+        "accuracy": result.accuracy,
+        "sd": result.sd,
+        "accuracies": list(result.accuracies),
+        **{name: result.settings[name] for name in ("n_rows", "n_test", "n_trees", "min_leaf", "test_size")},
     }
 
 

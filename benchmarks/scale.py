@@ -140,8 +140,8 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
         random_state=1,
         n_jobs=1,
     ).fit(problem.X)
-    asked = {"n_samples": N_SAMPLES, "sparse": sparse}
-    explainer.explain(problem.factuals.iloc[:2], **asked)  # compiles, and fits what is cached
+    options = {"n_samples": N_SAMPLES, "sparse": sparse}
+    explainer.explain(problem.factuals.iloc[:2], **options)  # compiles, and fits what is cached
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "rows.parquet", Path(folder) / "out"
         mutable = [c for c in problem.X if c not in problem.fixed]
@@ -159,7 +159,7 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
         watching = threading.Thread(target=watch)
         watching.start()
         begun, own = time.time(), time.process_time()
-        result = explainer.explain_batches(source, out, batch_size=size, n_jobs=jobs, progress=None, **asked)
+        result = explainer.explain_batches(source, out, batch_size=size, n_jobs=jobs, progress=None, **options)
         seconds, own = time.time() - begun, time.process_time() - own
         end_mb = peak_megabytes()
         ended.set()
@@ -168,7 +168,7 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
         some = pd.read_parquet(source).iloc[: SEVERAL * size]
         begun = time.perf_counter()
         for first in range(0, len(some), size):
-            explainer.explain(some.iloc[first : first + size], progress=False, **asked)
+            explainer.explain(some.iloc[first : first + size], progress=False, **options)
         part_seconds = (time.perf_counter() - begun) / SEVERAL
     k = max(1, at.size // 4)
     return {

@@ -79,8 +79,8 @@ def compare_rows(samplers: list[Result]) -> Result | None:
     if AUTO not in rows or not singles:
         return None
     best = max(singles, key=lambda name: singles[name].mean())
-    told = {one["sampler"]: one["new"] for one in samplers if "new" in one}
-    nearest = min((name for name in told if name in singles), key=lambda name: told[name]["accuracy"])
+    new = {one["sampler"]: one["new"] for one in samplers if "new" in one}
+    nearest = min((name for name in new if name in singles), key=lambda name: new[name]["accuracy"])
     return {
         "best": best,
         "ahead_of_best": mean_and_error(rows[AUTO] - rows[best]),
@@ -88,6 +88,6 @@ def compare_rows(samplers: list[Result]) -> Result | None:
         "stack": {name: mean_and_error(rows[STACK] - rows[name]) for name in (best, AUTO)} if STACK in rows else None,
         "nearest": nearest,
         "discriminator": {
-            name: (told[name]["accuracy"], told[name]["sd"]) for name in sorted({nearest, AUTO, "cart"} & set(told))
+            name: (new[name]["accuracy"], new[name]["sd"]) for name in sorted({nearest, AUTO, "cart"} & set(new))
         },
     }

@@ -33,7 +33,7 @@ class Run:
 
     seconds: dict[str, float]
     rows: pd.DataFrame
-    asked: int
+    queried: int
 
 
 class Counted:
@@ -41,10 +41,10 @@ class Counted:
 
     def __init__(self, score: Callable[[pd.DataFrame], np.ndarray]) -> None:
         self.score = score
-        self.asked = 0
+        self.queried = 0
 
     def __call__(self, rows: pd.DataFrame) -> np.ndarray:
-        self.asked += len(rows)
+        self.queried += len(rows)
         return self.score(rows)
 
 
@@ -55,13 +55,13 @@ def run_mcce(problem: Problem, setting: Setting) -> Run:
     explainer = mcce.MCCE(
         model, decision=problem.decision, fixed=problem.fixed, kinds=problem.kinds, random_state=1
     ).fit(problem.X)
-    asked_by_fit = model.asked
+    queried_by_fit = model.queried
     found = explainer.explain(problem.factuals, n_samples=setting.n_samples, independent=setting.independent)
     total = time.perf_counter() - begun
     return Run(
         {**found.run.timings, "total": total},
         problem.encode(found.frame.droplevel("rank")),
-        model.asked - asked_by_fit,
+        model.queried - queried_by_fit,
     )
 
 
@@ -76,7 +76,7 @@ def run_plain(problem: Problem, setting: Setting) -> Run:
         categorical=problem.categorical,
         n_samples=setting.n_samples,
     )
-    return Run({**seconds, "total": sum(seconds.values())}, rows, model.asked - len(problem.X))
+    return Run({**seconds, "total": sum(seconds.values())}, rows, model.queried - len(problem.X))
 
 
 METHODS = {"plain": run_plain, "mcce": run_mcce}
@@ -98,7 +98,7 @@ def judge(problem: Problem, run: Run) -> dict[str, Any]:
         "violations": int(changed[problem.fixed].to_numpy().sum()),
         "success": float(valid.mean()) if len(rows) else None,
         "explained": len(rows),
-        "queried_per_factual": run.asked / len(factuals),
+        "queried_per_factual": run.queried / len(factuals),
     }
 
 

@@ -251,13 +251,13 @@ def recall(
     new = values(before, X, np.random.default_rng(0))  # from the factual's values: an answer may have changed them
     planted = after.copy()
     planted[name] = new.where(new.notna(), after[name]).astype(X[name].dtype)
-    told = judge(found, before, planted).reindex(np.flatnonzero(new.notna()))
-    return len(told), float((told["severity"] == STOP).mean()), float(told["severity"].notna().mean())
+    judged = judge(found, before, planted).reindex(np.flatnonzero(new.notna()))
+    return len(judged), float((judged["severity"] == STOP).mean()), float(judged["severity"].notna().mean())
 
 
-def count_reasons(told: pd.DataFrame) -> str:
+def count_reasons(listed: pd.DataFrame) -> str:
     """Return the reasons of severity "stop", with the number of rows that have them."""
-    counts = Counter(told["reasons"].str.split(", ").explode())
+    counts = Counter(listed["reasons"].str.split(", ").explode())
     return ", ".join(f"{reason} {counts[reason]}" for reason in STOP_REASONS if counts[reason])
 
 
@@ -269,17 +269,19 @@ def run_part(page: Page, name: str, half: int, n: int, folder: Path | None) -> N
     found = explainer.explain(question.factuals, sparse=True)
     rows = []
     for way, some in (("as given", found), ("advised", advised.explainer().explain(question.factuals, sparse=True))):
-        told = some.suspicious("all")
-        shares = [len(some.suspicious()), int((told["severity"] == STOP).sum()), len(told)]
-        rows.append([way, str(len(some)), *(f"{k / len(some):.3f}" for k in shares), count_reasons(told)])
+        listed = some.suspicious("all")
+        shares = [len(some.suspicious()), int((listed["severity"] == STOP).sum()), len(listed)]
+        rows.append([way, str(len(some)), *(f"{k / len(some):.3f}" for k in shares), count_reasons(listed)])
     page.table(["answers", "n", "listed", "held back", "noted", "reasons to hold back"], rows)
     rows = []
     for way, (before, after) in real_pairs(question).items():
-        told = judge(found, before, after)
-        rows.append([way, str(len(after)), f"{(told['severity'] == STOP).sum() / len(after):.3f}", count_reasons(told)])
+        listed = judge(found, before, after)
+        rows.append(
+            [way, str(len(after)), f"{(listed['severity'] == STOP).sum() / len(after):.3f}", count_reasons(listed)]
+        )
     page.table(["real rows", "n", "stopped", "reasons"], rows)
-    told = found.suspicious("all")
-    good, rows = ~found.frame.index.isin(told.index[told["severity"] == STOP]), []
+    listed = found.suspicious("all")
+    good, rows = ~found.frame.index.isin(listed.index[listed["severity"] == STOP]), []
     for kind, error in ERRORS[name].items():
         n_planted, stopped, noted = recall(found, good, question.X, *error)
         rows.append([kind, str(n_planted), f"{stopped:.2f}", f"{noted:.2f}"])

@@ -33,7 +33,7 @@ def run_walk(problem: Problem, *, held: bool) -> Run:
     model = Counted(problem.score)
     begun = time.perf_counter()
     wanted = problem.decision.contains(model(problem.X))
-    asked_at_first = model.asked
+    queried_before = model.queried
     place = neighbours(problem, wanted, held=held)
     training, factuals = problem.encode(problem.X), problem.encode(problem.factuals)
     walking = np.flatnonzero(place >= 0)
@@ -52,7 +52,7 @@ def run_walk(problem: Problem, *, held: bool) -> Run:
         explained[owner[best[arrived]]] = True
         walking = owner[best[~arrived]]
     rows = pd.DataFrame(now, index=factuals.index, columns=factuals.columns)[explained]
-    return Run({"total": time.perf_counter() - begun}, rows, model.asked - asked_at_first)
+    return Run({"total": time.perf_counter() - begun}, rows, model.queried - queried_before)
 
 
 def neighbours(problem: Problem, wanted: np.ndarray, *, held: bool) -> np.ndarray:

@@ -29,12 +29,12 @@ from mcce.plausibility.stop_reasons import Usual
 from mcce.records.canonical import sha256
 from mcce.records.folder import append_records
 from mcce.records.record import Origin, make_bodies, make_records
-from mcce.report.changes import Ask, contributions_in_words, count_changes, in_words, predict_changes, side_by_side
+from mcce.report.changes import Predict, contributions_in_words, count_changes, in_words, predict_changes, side_by_side
 from mcce.report.groups import Groups, check_confidence, compare_groups
 from mcce.report.html import result_page, result_table
 from mcce.report.names import Names
 from mcce.report.plots.change import ShownChange, draw_change, draw_plans
-from mcce.report.principal import repaired_by, tell_reasons
+from mcce.report.principal import reasons_table, repaired_by
 from mcce.report.reasons import ALREADY, UNREADABLE
 from mcce.report.result_letters import as_paragraphs
 from mcce.report.result_words import answers, change_table, printed_result, sentence, sentences
@@ -173,7 +173,7 @@ class Questions:
     apply_rules : apply the rules that this result comes from to other rows; for `RuleSet.apply`
     """
 
-    ask: Ask | None = None
+    predict: Predict | None = None
     agreement: Callable[[], Agreement] | None = None
     standard_errors: Callable[[], Mapping[str, float]] | None = None
     known_errors: Callable[[], Mapping[str, float]] | None = None
@@ -564,11 +564,11 @@ class Counterfactuals:
         _, row = find_row(self, id, rank)
         if row is None:
             raise InputError(unexplained_sentence(self.unexplained, id) + " Choose another id.")
-        ask = self._questions.ask
-        if ask is None:
+        predict = self._questions.predict
+        if predict is None:
             raise _not_stored("query the model")
         before, changed = compare_rows(self, np.array([row]))
-        table = predict_changes(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], ask)
+        table = predict_changes(before, self.frame.iloc[[row]].reset_index(drop=True), changed[0], predict)
         return contributions_in_words(table, self.names) if words else table
 
     def principal_reasons(self, id: Hashable, n: int = 4, *, every: bool = False, n_draws: int = 1000) -> pd.DataFrame:
@@ -632,7 +632,7 @@ class Counterfactuals:
         answers = (owners(self) == factual) & ~self.below_floor().to_numpy()
         for rank in self.frame.index.get_level_values("rank")[answers]:
             table["repair"] = repaired_by(table["repair"], self.contributions(id, rank))
-        return tell_reasons(table, own, self.fixed, self.names, None if every else n)
+        return reasons_table(table, own, self.fixed, self.names, None if every else n)
 
     def why_unexplained(self, id: Hashable, *, prove: bool = False, time_limit: float = 60.0) -> pd.Series[Any]:
         """Return why a factual has no counterfactual, and what would have helped.
@@ -685,9 +685,9 @@ class Counterfactuals:
         if known["reason"] == ALREADY:
             known = {name: known[name] for name in ("reason", "prediction")}
         elif self._questions.why is not None and pd.isna(known.get("would_help", np.nan)) and self._drawn_for(factual):
-            told, nearest = self._questions.why(np.array([factual]))
+            details, nearest = self._questions.why(np.array([factual]))
             rows = nearest.astype(object)  # dates of different units cannot share a row otherwise
-            known |= {**told.iloc[0], "nearest_row": rows.iloc[0] if len(rows) else None}
+            known |= {**details.iloc[0], "nearest_row": rows.iloc[0] if len(rows) else None}
         if prove and _are_open([known["reason"]])[0]:
             says, found = self._prove(factual, time_limit)
             known |= {"proof": says, "proof_row": found.astype(object).iloc[0] if len(found) else None}
@@ -724,10 +724,10 @@ class Counterfactuals:
         if rows:
             assert self._questions.with_candidates is not None
             result = self._questions.with_candidates(pd.concat(rows))
-        told = {self.factuals.index[place]: says for place, (says, _) in proofs.items()}
-        column = [told.get(who) for who in result.unexplained.index]
+        texts = {self.factuals.index[place]: says for place, (says, _) in proofs.items()}
+        column = [texts.get(who) for who in result.unexplained.index]
         proof = pd.Series(column, index=result.unexplained.index, dtype=object)
-        return replace(result, unexplained=result.unexplained.assign(proof=proof)) if told else result
+        return replace(result, unexplained=result.unexplained.assign(proof=proof)) if texts else result
 
     def _prove(self, place: int, time_limit: float) -> tuple[str, pd.DataFrame]:
         if self._questions.prove is None:
@@ -761,15 +761,15 @@ class Counterfactuals:
         places = places[self.draws.to_numpy()[places] > 0][:n]
         if not places.size:
             return self
-        told, nearest = self._questions.why(places)
+        details, nearest = self._questions.why(places)
         table = self.unexplained.copy()
-        at = find_labels(table.index, told.index)
-        for name in told.columns:
-            column = np.full(len(table), None if told[name].dtype == object else np.nan, dtype=object)
-            column[at] = told[name].to_numpy(dtype=object)
+        at = find_labels(table.index, details.index)
+        for name in details.columns:
+            column = np.full(len(table), None if details[name].dtype == object else np.nan, dtype=object)
+            column[at] = details[name].to_numpy(dtype=object)
             table[name] = pd.Series(column, index=table.index, dtype=object).infer_objects()
         reasons = table["reason"].to_numpy(dtype=object, copy=True)
-        for place, helps in zip(at, told["would_help"]):
+        for place, helps in zip(at, details["would_help"]):
             reasons[place] = f"{str(reasons[place]).removesuffix('; draw more')}; what would help: {helps}"
         return replace(self, unexplained=table.assign(reason=reasons), nearest=nearest)
 

@@ -348,7 +348,7 @@ class MCCE(Learner):
         # the duration would reveal the number of training rows
         self.fit_seconds_ = time.perf_counter() - begun if drawn is None else 0.0
         facts = unchangeable_features(frame, schema, [*fixed, *(each.target for each in derived)], self.constraints)
-        reasons = {name: told.reason for name, told in facts.items()}
+        reasons = {name: suggestion.reason for name, suggestion in facts.items()}
         self.learned_ = LearnedParts(training, generator, self.n_jobs, reasons)
         warn_of_unchangeable(facts)
         of_model.warn_of_unread(frame.columns, fixed)
@@ -484,8 +484,10 @@ class MCCE(Learner):
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self.learned_.training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self.learned_.training.reach)
         found = explain_factuals(problem, factuals, progress)
-        told = {**dataclasses.asdict(problem.settings), "pools": int(found.cost.pools.size)}
-        return self._tabulate(found, told, progress, self._call("explain", constraints, {**options, "robust": robust}))
+        described = {**dataclasses.asdict(problem.settings), "pools": int(found.cost.pools.size)}
+        return self._tabulate(
+            found, described, progress, self._call("explain", constraints, {**options, "robust": robust})
+        )
 
     def check_graph(self, X: Data, *, level: float = LEVEL, random_state: int | None = None) -> GraphCheck:
         """Test the conditional independences that the causal graph implies; see `ChainModel.check_graph`.
@@ -651,10 +653,10 @@ class MCCE(Learner):
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, training.reach)
         found, consequences, reasons = explain_by_actions(problem, factuals, recourse, progress)
-        told = {**dataclasses.asdict(problem.settings), "assurance": assurance, "keep": keep}
-        told["actions"] = [self.generator_.schema_.names[j] for j in columns]
-        asked_for = {
-            "actions": told["actions"],
+        described = {**dataclasses.asdict(problem.settings), "assurance": assurance, "keep": keep}
+        described["actions"] = [self.generator_.schema_.names[j] for j in columns]
+        arguments = {
+            "actions": described["actions"],
             "assurance": assurance,
             "keep": keep,
             "takes": takes,
@@ -663,11 +665,11 @@ class MCCE(Learner):
             "floor": floor,
             "max_actions": max_actions,
         }
-        result = self._tabulate(found, told, progress, self._call("recourse", constraints, asked_for))
+        result = self._tabulate(found, described, progress, self._call("recourse", constraints, arguments))
         for i, why in reasons.items():
             result.unexplained.loc[result.unexplained.index == factuals.index[i], "reason"] = why
-        asked = result._questions
-        questions = Questions(ask=asked.ask, usual=asked.usual, alike=asked.alike, origin=asked.origin)
+        known = result._questions
+        questions = Questions(predict=known.predict, usual=known.usual, alike=known.alike, origin=known.origin)
         return dataclasses.replace(result, consequences=consequences, _questions=questions)
 
     @one_native_thread()
@@ -704,22 +706,22 @@ class MCCE(Learner):
         check_count(n_samples, "n_samples", most=MOST_DRAWS)
         schema = self.generator_.schema_
         index, matrix, _ = encode_known(X, schema, "Such rows have no candidates.")
-        asked = self._constraints([*read(self.constraints), *read(constraints)]) or None
+        resolved = self._constraints([*read(self.constraints), *read(constraints)]) or None
         drawing = Settings(n_samples, independent=independent)
         problem = Problem(
-            self.generator_, self.decision_, EncodedModel(self.decision_, schema), drawing, Ordering(()), asked
+            self.generator_, self.decision_, EncodedModel(self.decision_, schema), drawing, Ordering(()), resolved
         )
         columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
         keys = pool_keys(self.generator_, matrix, columns)
-        with working("drawing" if asked is None else "drawing inside the constraints", progress):
+        with working("drawing" if resolved is None else "drawing inside the constraints", progress):
             block = Block(np.arange(len(index)), matrix, keys, range(n_samples), index)
             pools = draw_block(problem, block).candidates
         separate, owner = pools.separate(np.arange(len(index)))
         draw = np.arange(owner.size) - np.searchsorted(owner, owner)
         computed = keep_relations(Relations().with_formulas(self.derived_), schema, fixed_columns(self.generator_))
         rows = separate.rows if computed is None else computed.complete(separate.rows, matrix[owner])
-        if asked is not None:
-            allowed = asked.of_factuals(matrix, index).hold(rows, owner)
+        if resolved is not None:
+            allowed = resolved.of_factuals(matrix, index).hold(rows, owner)
             rows, owner = rows[allowed], owner[allowed]
             draw = np.arange(owner.size) - np.searchsorted(owner, owner)
         drawn = schema.decode(rows, draw_index(index, n_samples)[owner * n_samples + draw])
@@ -803,10 +805,13 @@ class MCCE(Learner):
         brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
         chosen = explain_given(problem, factuals, members, brought)
         settings = dataclasses.asdict(problem.settings)
-        told = {name: value for name, value in settings.items() if name not in OF_DRAWS}
-        asked_for = {"n_candidates": len(candidates), **{name: told[name] for name in OPTIONS if name in told}}
-        call = self._call("select", constraints, asked_for)
-        found = self._tabulate(chosen, {**told, "n_candidates": len(candidates)}, progress, call)
+        described = {name: value for name, value in settings.items() if name not in OF_DRAWS}
+        arguments = {
+            "n_candidates": len(candidates),
+            **{name: described[name] for name in OPTIONS if name in described},
+        }
+        call = self._call("select", constraints, arguments)
+        found = self._tabulate(chosen, {**described, "n_candidates": len(candidates)}, progress, call)
         lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
         found.unexplained.loc[lacking, "reason"] = "no candidates were given for this id; add some"
         return found
@@ -878,7 +883,7 @@ class MCCE(Learner):
                 max_rows=max_rows,
                 random_state=random_state,
                 n_jobs=self.n_jobs,
-                asked=settings,
+                options=settings,
             )
 
     @one_native_thread()
@@ -1022,8 +1027,8 @@ class MCCE(Learner):
                 compared[name] = make_generator(None, fixed, settings_of_chain | changed, self.n_jobs)
         of_named = OF_A_CHAIN | {name: settings_of_chain[name] for name in ("kinds", "random_state")}
         for given in generators:
-            asked = of_named if isinstance(given, str) else OF_A_CHAIN
-            compared[str(given)] = make_generator(given, fixed, asked, self.n_jobs)
+            allowed = of_named if isinstance(given, str) else OF_A_CHAIN
+            compared[str(given)] = make_generator(given, fixed, allowed, self.n_jobs)
         wanted = self.learned_.training.wanted() if self.condition_on_decision else None
         weighting = {} if self.learned_.training.weights is None else {"sample_weight": self.learned_.training.weights}
         explainers: dict[str, MCCE] = {}
@@ -1246,12 +1251,12 @@ class MCCE(Learner):
             "derived": [each if everything else each.without_rows() for each in self.derived_],
             "fit_seconds": float(self.fit_seconds_),
         }
-        told = {
+        described = {
             "donors": self.generator_.kept_values(donors),
             "decision": self.decision_.describe(),
             "model": type(self.model).__name__,
         }
-        save_fields(path, "MCCE", fields, {**(about or {}), **told}, lambda written: check_fields(written, names))
+        save_fields(path, "MCCE", fields, {**(about or {}), **described}, lambda written: check_fields(written, names))
 
     @classmethod
     def load(
@@ -1348,8 +1353,8 @@ class MCCE(Learner):
         model = EncodedModel(self.decision_, schema)
         robustness = None
         if robust is not None:
-            asked = self.decision, self.decision_, schema, mutable_columns(self.generator_), self.generator_.seed_
-            robustness = Robustness.resolve(robust, *asked)
+            arguments = self.decision, self.decision_, schema, mutable_columns(self.generator_), self.generator_.seed_
+            robustness = Robustness.resolve(robust, *arguments)
         demanded = robustness is not None and robustness.share is not None
         relations = self.relations_ if settings.sparse or self.relations_.are_given else Relations()
         relations = relations.with_formulas(self.derived_)
@@ -1418,17 +1423,17 @@ class MCCE(Learner):
         return origin
 
     def _tabulate(
-        self, found: Explanation, told: Mapping[str, object], progress: bool | None, origin: Callable[[], Origin]
+        self, found: Explanation, described: Mapping[str, object], progress: bool | None, origin: Callable[[], Origin]
     ) -> Counterfactuals:
         """Return the tables of a result; `told` are the settings of the call, extended by those of the fit."""
         from mcce.explain.followup import questions_of
         from mcce.explain.tabulate import tabulate
 
         anonymity, schema = found.problem.anonymity, self.generator_.schema_
-        told = {**told, **self.generator_.describe(), "condition_on_decision": self.condition_on_decision}
-        told |= {} if anonymity is None else anonymity.describe(schema.names)
-        questions = questions_of(found, told, self.fit_seconds_, self.learned_.learn_usual, progress)
-        return tabulate(found, told, self.fit_seconds_, dataclasses.replace(questions, origin=origin))
+        described = {**described, **self.generator_.describe(), "condition_on_decision": self.condition_on_decision}
+        described |= {} if anonymity is None else anonymity.describe(schema.names)
+        questions = questions_of(found, described, self.fit_seconds_, self.learned_.learn_usual, progress)
+        return tabulate(found, described, self.fit_seconds_, dataclasses.replace(questions, origin=origin))
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "fit_seconds_"):

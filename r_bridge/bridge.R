@@ -178,7 +178,7 @@ score_type <- function(object) {
   NULL
 }
 
-ask_model <- function(object, newdata, custom, options) {
+query_model <- function(object, newdata, custom, options) {
   options <- as.list(options)
   if (!is.null(custom)) {
     answer <- do.call(custom, c(list(object, newdata), options), quote = TRUE)

@@ -118,7 +118,7 @@ class RSampler(HoldsR, RConditional):
 
     def question(self) -> str:
         """Return which function is given beside `learn`."""
-        return (self._asked() or ["draw"])[0]
+        return (self._given() or ["draw"])[0]
 
     def learn_in_r(self, x: pd.DataFrame, y: pd.Series[Any], seed: int) -> Any:
         """Return R's model, with its functions and the levels of y."""
@@ -128,18 +128,18 @@ class RSampler(HoldsR, RConditional):
         levels = list(y.cat.categories) if isinstance(y.dtype, pd.CategoricalDtype) else []
         return LearntInR(functions, model, levels)
 
-    def ask_r(self, question: str, learned: LearntInR, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
+    def query_r(self, question: str, learned: LearntInR, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
         """Return R's values for the rows."""
-        asked = (question, learned.functions, learned.model, to_r(newdata), learned.levels, numbers, seed)
-        answer = self._call("draw" if question == "own_draw" else question, "ask_conditional", *asked)
+        arguments = (question, learned.functions, learned.model, to_r(newdata), learned.levels, numbers, seed)
+        answer = self._call("draw" if question == "own_draw" else question, "query_conditional", *arguments)
         return session().numbers(answer)
 
     def check_parameters(self) -> None:
         """Raise unless exactly one of `QUESTIONS` is given, and if it cannot draw one of `kinds`."""
-        asked = self._asked()
-        if len(asked) != 1:
+        given = self._given()
+        if len(given) != 1:
             raise InputError(
-                f"{self.maker} got {listing(asked) if asked else 'none of probs, quantiles and draw'}; give exactly "
+                f"{self.maker} got {listing(given) if given else 'none of probs, quantiles and draw'}; give exactly "
                 "one of probs=, quantiles= and draw=."
             )
         super().check_parameters()
@@ -147,7 +147,7 @@ class RSampler(HoldsR, RConditional):
             not isinstance(self.kinds, Collection) or isinstance(self.kinds, str) or not self.handles
         ):
             raise InputError(
-                f"kinds of {self.maker} is {self.kinds!r}; give some of {listing(KINDS)} that {asked[0]}= can draw, as "
+                f"kinds of {self.maker} is {self.kinds!r}; give some of {listing(KINDS)} that {given[0]}= can draw, as "
                 'in kinds=["numeric"].'
             )
 
@@ -158,7 +158,7 @@ class RSampler(HoldsR, RConditional):
         except RBridgeError as error:
             raise RBridgeError(f"feature {self.target_}: {function} of {self.maker} failed. {error}") from error
 
-    def _asked(self) -> list[str]:
+    def _given(self) -> list[str]:
         return [name for name in QUESTIONS if getattr(self, name) is not None]
 
     def _functions(self) -> dict[str, Any]:

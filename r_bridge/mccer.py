@@ -132,7 +132,7 @@ def explain_mcce(
         "timing": bool(timing),
     }
     tables = to_r(factuals), None if train is None else to_r(train)
-    with _asked(r, model, predict_model, c_int, like) as (r_model, r_predict):
+    with _model_for_r(r, model, predict_model, c_int, like) as (r_model, r_predict):
         answer = r.call("mccer_explain", r_model, *tables, r_predict, arguments, fit_autoregressive_model, controls)
     found = r.parts(answer)
     return MCCEResult(
@@ -151,8 +151,8 @@ def score_function(model: Any, predict_model: Any, c_int: Sequence[float] | Inte
     interval = c_int if isinstance(c_int, Interval) else Interval(c_int[0], c_int[1])
     if interval.margin:
         raise InputError(f"c_int is {interval}; mcceR has no margin: give the narrower interval itself.")
-    asked = model if predict_model is None else lambda rows: predict_model(model, rows)
-    decision = resolve_decision(interval, asked)
+    queried = model if predict_model is None else lambda rows: predict_model(model, rows)
+    decision = resolve_decision(interval, queried)
     return lambda rows: np.asarray(decision.evaluate(rows, "rows from R").scores, dtype=np.float64)
 
 
@@ -213,7 +213,7 @@ def generated_like(x_train: pd.DataFrame, x_explain: pd.DataFrame, fixed: Sequen
 
 
 @contextlib.contextmanager
-def _asked(
+def _model_for_r(
     r: Session, model: Any, predict_model: Any, c_int: Sequence[float] | Interval, like: pd.DataFrame
 ) -> Iterator[tuple[Any, Any]]:
     """Yield the model and the `predict_model` for R (step 2)."""
@@ -222,5 +222,5 @@ def _asked(
         yield model, predict_model
         return
     score = score_function(model, predict_model, c_int)
-    with r.callback(lambda _, rows: r.array(score(from_r(rows, like=like)))) as ask:
-        yield model if is_of_r else "a model of Python", ask
+    with r.callback(lambda _, rows: r.array(score(from_r(rows, like=like)))) as callback:
+        yield model if is_of_r else "a model of Python", callback

@@ -94,8 +94,8 @@ class RModel(HoldsR):
             table = to_r(like) if isinstance(like, pd.DataFrame) else like
             self.columns_ |= columns_of(table, text_is_factor=self.r_class in NUMBERS_LEVELS)
         classes = described["classes"]
-        asks_probabilities = predict is None and options.get("type", "prob") in PROBABILITIES
-        if len(classes) and asks_probabilities:
+        returns_probabilities = predict is None and options.get("type", "prob") in PROBABILITIES
+        if len(classes) and returns_probabilities:
             kind = str(described["class_type"][0])
             texts = r.strings(classes)
             self.classes_ = texts if kind == "text" else [False, True] if kind == "logical" else [0, 1]
@@ -128,7 +128,7 @@ class RModel(HoldsR):
         if hasattr(self, "classes_"):
             likeliest = np.argmax(self._probabilities(X), axis=1)
             return np.array([self.classes_[k] for k in likeliest], dtype=object)
-        return self._ask(X)
+        return self._query(X)
 
     @property
     def predict_proba(self) -> Any:
@@ -140,7 +140,7 @@ class RModel(HoldsR):
     def score(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
         """Return one number for each row, as in mcceR: the prediction, or the probability of the second class."""
         if not hasattr(self, "classes_"):
-            return np.asarray(self._ask(X), dtype=np.float64)
+            return np.asarray(self._query(X), dtype=np.float64)
         if len(self.classes_) != 2:
             raise ModelError(
                 f"{self!r} has the classes {listing(self.classes_)}; a score needs two. Give predict= a function of "
@@ -149,7 +149,7 @@ class RModel(HoldsR):
         return self._probabilities(X)[:, 1]
 
     def _probabilities(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
-        reply = np.asarray(self._ask(X), dtype=np.float64)
+        reply = np.asarray(self._query(X), dtype=np.float64)
         if reply.ndim == 1:
             reply = np.column_stack([1.0 - reply, reply])
         if reply.shape[1] != len(self.classes_):
@@ -159,7 +159,7 @@ class RModel(HoldsR):
             )
         return reply
 
-    def _ask(self, X: pd.DataFrame) -> npt.NDArray[Any]:
+    def _query(self, X: pd.DataFrame) -> npt.NDArray[Any]:
         """Return R's predictions: a vector of numbers or labels, or a matrix of numbers."""
         r = session()
         frame, _ = as_frame(X)
@@ -168,7 +168,7 @@ class RModel(HoldsR):
         self._check_levels_known(frame)
         data = to_r(frame, self.columns_)
         answer, columns = r.call(
-            "ask_model", self.r_object, data, self.predict_function, r.vector(_values(self.options))
+            "query_model", self.r_object, data, self.predict_function, r.vector(_values(self.options))
         )
         n_columns = int(columns[0])
         if isinstance(answer, r.ri.StrSexpVector):

@@ -70,7 +70,7 @@ class Browser:
         self._send("Page.navigate", url=page.as_uri() if isinstance(page, Path) else page)
         self._wait_for("Page.loadEventFired")
 
-    def ask(self, script: str) -> Any:
+    def evaluate(self, script: str) -> Any:
         """Return the value of an expression in the page."""
         answer = self._send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer
@@ -79,9 +79,9 @@ class Browser:
     def wait(self, script: str, seconds: float = 20.0) -> Any:
         """Evaluate an expression until its value is true, and return it; fail the test if it never is."""
         until = time.monotonic() + seconds
-        while (found := self.ask(script)) in (None, False, "", 0):  # an element is an empty dict
+        while (found := self.evaluate(script)) in (None, False, "", 0):  # an element is an empty dict
             assert time.monotonic() < until, (
-                f"not within {seconds} seconds: {script}\n{self.ask('document.body.innerText')}"
+                f"not within {seconds} seconds: {script}\n{self.evaluate('document.body.innerText')}"
             )
             time.sleep(0.03)
         return found

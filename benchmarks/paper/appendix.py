@@ -164,7 +164,7 @@ def measure_copies(options: Options) -> pd.DataFrame:
         for k, case in enumerate(networks(rows, options.n_factuals(name), options.networks)):
             problem = case.problem
             found, _ = explain(problem, options.samples, repeats=1)
-            told = evaluate(
+            evaluated = evaluate(
                 found,
                 problem.factuals,
                 problem.score,
@@ -176,8 +176,8 @@ def measure_copies(options: Options) -> pd.DataFrame:
             runs.append(
                 {
                     "data": name,
-                    "N_CE": told.n_explained,
-                    "copies": int(told.rows["copy"].sum()),
+                    "N_CE": evaluated.n_explained,
+                    "copies": int(evaluated.rows["copy"].sum()),
                     "copies_plain": plainly,
                 }
             )

@@ -75,7 +75,7 @@ def compare(
     kinds: Any = dict.fromkeys(rows.categorical, "categorical")
     distances = marginal_distances(real, generated, kinds=kinds).reset_index()
     correlated = compare_correlations(real, generated, kinds=kinds)
-    told = discriminator(
+    discriminated = discriminator(
         real,
         generated,
         paired=paired,
@@ -85,11 +85,11 @@ def compare(
         n_trees=10 if quick else 100,
     )
     figures = {
-        "accuracy": told.accuracy,
-        "accuracy_sd": told.sd,
-        "n_rows": told.settings["n_rows"],
-        "n_test": told.settings["n_test"],
-        "n_trees": told.settings["n_trees"],
+        "accuracy": discriminated.accuracy,
+        "accuracy_sd": discriminated.sd,
+        "n_rows": discriminated.settings["n_rows"],
+        "n_test": discriminated.settings["n_test"],
+        "n_trees": discriminated.settings["n_trees"],
         "marginal_mean": distances["distance"].mean(),
         "marginal_largest": distances["distance"].max(),
         "correlation_mean": correlated.mean_difference,

@@ -39,7 +39,7 @@ def explain(
 def judge(problem: Problem, found: Counterfactuals | pd.DataFrame, seconds: Any, *, manifold: bool) -> dict[str, Any]:
     """Return the figures of the paper's tables; with `manifold` the distances to the training rows as well."""
     training: Any = problem.X if manifold else mcce.Schema.from_data(problem.X, problem.kinds)
-    told = evaluate(
+    evaluated = evaluate(
         found,
         problem.factuals,
         problem.score,
@@ -49,7 +49,7 @@ def judge(problem: Problem, found: Counterfactuals | pd.DataFrame, seconds: Any,
         kinds=problem.kinds,
         timings=seconds,
     )
-    return told.to_frame().iloc[0].to_dict()
+    return evaluated.to_frame().iloc[0].to_dict()
 
 
 def warm_up(case: Case) -> None:

@@ -34,9 +34,9 @@ class Table:
 
 def about(options: Options) -> list[str]:
     """Return what made the results: command, date, machine, versions."""
-    told = describe_machine()
-    versions = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
-    return [options.command, f"{told['date']}, {told['machine']}, {told['cores']} cores", versions]
+    machine = describe_machine()
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    return [options.command, f"{machine['date']}, {machine['machine']}, {machine['cores']} cores", versions]
 
 
 def write(experiment: str, title: str, tables: Sequence[Table], options: Options, *, names: Sequence[str] = ()) -> None:

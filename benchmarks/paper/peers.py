@@ -59,19 +59,19 @@ class Answers:
     """What a peer said: its rows by factual, how many it was asked for, seconds, version, and what went wrong."""
 
     rows: pd.DataFrame
-    asked: int
+    n_queried: int
     seconds: float
     version: str
     why: str
 
 
-def ask_peer(case: Case, problem: Problem, method: str, options: Options) -> Answers:
+def query_peer(case: Case, problem: Problem, method: str, options: Options) -> Answers:
     """Store the problem, run the peer on it and read its answers (steps 1 and 2)."""
     with tempfile.TemporaryDirectory() as name:
         store(case, problem, Path(name))
-        told, why = run_peer(Path(name), method, options)
-    head = next((line for line in told if "prepared" in line), None)
-    answers = [line for line in told if "place" in line]
+        lines, why = run_peer(Path(name), method, options)
+    head = next((line for line in lines if "prepared" in line), None)
+    answers = [line for line in lines if "place" in line]
     if head is None or not answers:
         return Answers(problem.X.iloc[:0], 0, 0.0, "", why or "no answer within the limit")
     rows = {problem.factuals.index[line["place"]]: line["row"] for line in answers if line["row"]}
@@ -86,19 +86,19 @@ def ask_peer(case: Case, problem: Problem, method: str, options: Options) -> Ans
 
 
 def _run_and_judge(case: Case, problem: Problem, method: str, options: Options) -> dict[str, Any]:
-    told = ask_peer(case, problem, method, options)
-    if not told.asked:
-        return {"asked": 0, "N_CE": 0, "why": told.why}
-    asked = replace(problem, factuals=problem.factuals.iloc[: told.asked])
-    figures = {"N_CE": 0, "n_test": told.asked}
-    if len(told.rows):
-        figures = judge(asked, told.rows, told.seconds, manifold=True)
+    answer = query_peer(case, problem, method, options)
+    if not answer.n_queried:
+        return {"asked": 0, "N_CE": 0, "why": answer.why}
+    answered = replace(problem, factuals=problem.factuals.iloc[: answer.n_queried])
+    figures = {"N_CE": 0, "n_test": answer.n_queried}
+    if len(answer.rows):
+        figures = judge(answered, answer.rows, answer.seconds, manifold=True)
     return {
-        "version": told.version,
-        "asked": told.asked,
+        "version": answer.version,
+        "asked": answer.n_queried,
         **figures,
-        "seconds_per_factual": told.seconds / told.asked,
-        "why": told.why,
+        "seconds_per_factual": answer.seconds / answer.n_queried,
+        "why": answer.why,
     }
 
 
@@ -121,30 +121,30 @@ def store(case: Case, problem: Problem, folder: Path) -> None:
         n_layers=len(network.coefs_),
         **layers,
     )
-    told = {
+    stored = {
         "columns": list(problem.X.columns),
         "fixed": problem.fixed,
         "categorical": problem.categorical,
         "whole": [c for c in problem.X.columns if pd.api.types.is_integer_dtype(problem.X[c].dtype)],
     }
-    (folder / "problem.json").write_text(json.dumps(told), encoding="utf-8")
+    (folder / "problem.json").write_text(json.dumps(stored), encoding="utf-8")
 
 
 def run_peer(folder: Path, method: str, options: Options) -> tuple[list[dict[str, Any]], str]:
     """Return the lines that the worker printed, and what it said last if it failed or had to be stopped."""
     worker = Path(__file__).with_name("peers_worker.py")
     command = [options.peers_python, str(worker), str(folder), method, str(options.peers_limit)]
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as told:
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as caught:
         try:
             code = subprocess.run(
-                command, stdout=out, stderr=told, timeout=options.peers_limit + GRACE, check=False
+                command, stdout=out, stderr=caught, timeout=options.peers_limit + GRACE, check=False
             ).returncode
             why = ""
         except subprocess.TimeoutExpired:
             code, why = 0, f"stopped {GRACE:g} s after the limit"
         out.seek(0)
-        told.seek(0)
-        lines, errors = out.read().splitlines(), told.read().strip().splitlines()
+        caught.seek(0)
+        lines, errors = out.read().splitlines(), caught.read().strip().splitlines()
     if code:
         why = (errors or ["no message"])[-1]
     return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")], why

@@ -50,10 +50,10 @@ class Problem:
     """What was stored."""
 
     def __init__(self, folder):
-        told = json.loads((folder / "problem.json").read_text())
+        stored = json.loads((folder / "problem.json").read_text())
         arrays = np.load(folder / "problem.npz")
-        self.columns, self.fixed, self.categorical = told["columns"], told["fixed"], told["categorical"]
-        self.whole = told["whole"]
+        self.columns, self.fixed, self.categorical = stored["columns"], stored["fixed"], stored["categorical"]
+        self.whole = stored["whole"]
         self.X, self.y, self.factuals = arrays["X"], arrays["y"], arrays["factuals"]
         self.network = Network(arrays)
 
@@ -131,7 +131,7 @@ MAKERS = {
 }
 
 
-def tell(**what):
+def report(**what):
     """Print one line of JSON at once."""
     print(json.dumps(what), flush=True)
 
@@ -144,7 +144,7 @@ def main(folder, method, seconds):
     begun = time.perf_counter()
     explain = MAKERS[method](problem)
     distribution = "dice-ml" if method.startswith("dice") else "NICEx"
-    tell(prepared=time.perf_counter() - begun, version=f"{distribution} {version(distribution)}")
+    report(prepared=time.perf_counter() - begun, version=f"{distribution} {version(distribution)}")
     for place, factual in enumerate(problem.factuals):
         if time.perf_counter() - begun > seconds:
             return
@@ -155,7 +155,7 @@ def main(folder, method, seconds):
             why = None if row else "none found"
         except Exception as error:  # a peer may fail in its own way; that is a result
             why = f"{type(error).__name__}: {error}".splitlines()[0][:200]
-        tell(place=place, row=row, why=why, seconds=time.perf_counter() - started)
+        report(place=place, row=row, why=why, seconds=time.perf_counter() - started)
 
 
 if __name__ == "__main__":

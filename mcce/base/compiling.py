@@ -33,7 +33,7 @@ class _DiskCache(FunctionCache):  # type: ignore[misc]  # numba is not typed
             self.flush()
             return None
         except OSError as error:
-            _tell(str(error))
+            _warn_once(str(error))
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -41,7 +41,7 @@ class _DiskCache(FunctionCache):  # type: ignore[misc]  # numba is not typed
         try:
             super().save_overload(sig, data)
         except OSError as error:
-            _tell(str(error))
+            _warn_once(str(error))
 
 
 def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -53,7 +53,7 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         try:
             compiled._cache = _DiskCache(function)  # what `cache=True` does
         except (RuntimeError, OSError) as error:
-            _tell(str(error).split(":")[0])
+            _warn_once(str(error).split(":")[0])
         return compiled
 
     return compile
@@ -86,18 +86,18 @@ def _interrupts_put_off() -> Iterator[None]:
             before(*came[0])
 
 
-_told: set[str] = set()
+_warned: set[str] = set()
 
 
-def _tell(why: str) -> None:
+def _warn_once(why: str) -> None:
     """Print once why kernels are not cached."""
-    if not _told:
+    if not _warned:
         print(
             f"mcce: compiled kernels cannot be cached on disk ({why}) and are compiled again by each process; set "
             "NUMBA_CACHE_DIR to a folder that can be written.",
             file=sys.stderr,
         )
-    _told.add(why)
+    _warned.add(why)
 
 
 entry = cached(nogil=True, error_model="numpy", no_cfunc_wrapper=True, _nrt=False, no_rewrites=True)

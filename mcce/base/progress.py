@@ -83,16 +83,16 @@ _reporting: ContextVar[Callable[[float], object] | None] = ContextVar("progress 
 
 def report(share: float) -> None:
     """Report the finished share of the current step, from 0 to 1."""
-    tell = _reporting.get()
-    if tell is not None:
-        tell(share)
+    callback = _reporting.get()
+    if callback is not None:
+        callback(share)
 
 
 @contextmanager
 def within(first: float, last: float) -> Iterator[None]:
     """Map the shares reported inside the block to the part of the current step from `first` to `last`."""
-    tell = _reporting.get()
-    token = _reporting.set(None if tell is None else lambda share: tell(first + share * (last - first)))
+    callback = _reporting.get()
+    token = _reporting.set(None if callback is None else lambda share: callback(first + share * (last - first)))
     try:
         yield
     finally:
@@ -104,14 +104,14 @@ class Shares:
     """Work shared by several threads, reported to the step that was current when the object was made."""
 
     def __init__(self, total: float) -> None:
-        self._tell, self._total, self._done, self._lock = _reporting.get(), max(total, 1e-9), 0.0, Lock()
+        self._callback, self._total, self._done, self._lock = _reporting.get(), max(total, 1e-9), 0.0, Lock()
 
     def add(self, amount: float) -> None:
         """Count an amount of work as done."""
-        if self._tell is not None:
+        if self._callback is not None:
             with self._lock:
                 self._done += amount
-                self._tell(self._done / self._total)
+                self._callback(self._done / self._total)
 
 
 @contextmanager
@@ -119,14 +119,14 @@ def reported(advance: Callable[[float], object], size: int) -> Iterator[None]:
     """Advance a bar by the shares reported inside the block, by `size` steps at the end."""
     done = 0
 
-    def tell(share: float) -> None:
+    def publish(share: float) -> None:
         nonlocal done
         reached = int(min(max(share, 0.0), 1.0) * size)
         if reached > done:
             advance(reached - done)
             done = reached
 
-    token = _reporting.set(tell)
+    token = _reporting.set(publish)
     try:
         yield
     finally:

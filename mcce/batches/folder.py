@@ -354,9 +354,9 @@ def describe_letters(explainer: Explainer, letters: Letters | None) -> dict[str,
         return {}
     texts = None if letters.texts is None else _checksum(json.dumps(letters.texts, sort_keys=True).encode())
     names = repr(explainer.names_.replaced_by(letters.names))
-    told = {"language": letters.language, "texts": texts, "all": letters.all, "decision": letters.decision}
-    told |= {"reasons": True} if letters.reasons else {}
-    return {"letters": {**told, "names": _checksum(names.encode())}}
+    described = {"language": letters.language, "texts": texts, "all": letters.all, "decision": letters.decision}
+    described |= {"reasons": True} if letters.reasons else {}
+    return {"letters": {**described, "names": _checksum(names.encode())}}
 
 
 def describe_explainer(explainer: Explainer, rows: Floats) -> dict[str, Any]:

@@ -139,8 +139,8 @@ def _run(
     folder.begin(head)
     personal = Personal(request)
     n_parts = 0
-    told: set[str] = set()
-    told_unusual = False
+    shown: set[str] = set()
+    unusual_shown = False
     with progress_bar(source.total, "explaining", progress) as bar:
 
         def unfinished() -> Iterator[tuple[Request, Part]]:
@@ -159,12 +159,12 @@ def _run(
         for explained in run_parts(explainer, unfinished(), n_jobs):
             folder.write(explained)
             unusual = [
-                (f"{explained.part.where} {words} {COUNTED}",) for words in explained.unusual if not told_unusual
+                (f"{explained.part.where} {words} {COUNTED}",) for words in explained.unusual if not unusual_shown
             ]
-            told_unusual = told_unusual or bool(unusual)
+            unusual_shown = unusual_shown or bool(unusual)
             for warning in (MCCEWarning(*parts) for parts in (*explained.warned, *unusual)):
-                if str(warning) not in told:
-                    told.add(str(warning))
+                if str(warning) not in shown:
+                    shown.add(str(warning))
                     warnings.warn(warning, stacklevel=4)  # the line that called explain_batches
             bar.update(explained.part.rows.end - explained.part.rows.begin)
     return folder.finish(head, n_parts)

@@ -51,15 +51,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         The arguments, without the name of the program; by default those of the process.
     """
     with warnings.catch_warnings():
-        told: set[str] = set()
+        printed: set[str] = set()
 
-        def tell(message: Warning | str, *_: object, **__: object) -> None:
+        def print_once(message: Warning | str, *_: object, **__: object) -> None:
             words = _worded(message) if isinstance(message, Message) else str(message)
-            if words not in told:
-                told.add(words)
+            if words not in printed:
+                printed.add(words)
                 say(f"warning: {words}")
 
-        warnings.showwarning = tell
+        warnings.showwarning = print_once
         # models trained on arrays also take frames
         warnings.filterwarnings("ignore", "X has feature names, but")
         typed = sys.argv[1:] if argv is None else list(argv)

@@ -21,7 +21,7 @@ from mcce.cli.checking import demands, explain_options, given_names, named_by_te
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
 from mcce.cli.fitting import kept_fixed, known_levels, load_explainer, rows_like
 from mcce.cli.options import check_letters, complete, is_given
-from mcce.cli.outputs import WORKBOOK, check_outputs, tell_unlettered, write_workbook
+from mcce.cli.outputs import WORKBOOK, check_outputs, print_unlettered, write_workbook
 from mcce.cli.tables import WORKBOOKS, ReadOptions, check_columns, read_table
 from mcce.constraints import Constraint
 from mcce.exceptions import InputError
@@ -81,7 +81,7 @@ def run_explain_batches(given: argparse.Namespace) -> int:
         f"decision, nothing was found for {totals['unexplained']}, {totals['bad']} are bad; see {result.folder}"
     )
     if letters is not None:
-        _tell_letters(result, letters)
+        _print_letters(result, letters)
     if arguments.records is not None:
         say(f"wrote {totals['factuals']} records to {arguments.records}; mcce verify {arguments.records} checks them")
     if arguments.table is not None:
@@ -105,12 +105,12 @@ def _letters(arguments: argparse.Namespace) -> Letters | None:
     )
 
 
-def _tell_letters(result: BatchResult, letters: Letters) -> None:
+def _print_letters(result: BatchResult, letters: Letters) -> None:
     say(f"wrote {result.totals['letters']} letters to {letters.folder}")
     if result.totals["already"]:
         say(f"no letter for {result.totals['already']} rows that the model accepts")
     without = [each for part in result.manifest["parts"] for each in part["unlettered"]]
-    tell_unlettered(pd.Series([each["why"] for each in without], [each["id"] for each in without], dtype=object))
+    print_unlettered(pd.Series([each["why"] for each in without], [each["id"] for each in without], dtype=object))
     if without:
         say(f"all of them are in {result.folder / UNLETTERED}")
 

@@ -180,15 +180,15 @@ def explain_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.model is None and arguments.response is None and arguments.explainer is None:
         raise InputError("there is no model: give --model FILE, or --response COLUMN to train one.")
     names = (*OF_EXPLAIN, *OF_RECOURSE)
-    asked = {name: getattr(arguments, name) for name in names if is_given(arguments, name)}
+    options = {name: getattr(arguments, name) for name in names if is_given(arguments, name)}
     for name in filter(lambda each: is_given(arguments, each), NOT_OF_RECOURSE if arguments.recourse else OF_RECOURSE):
         flag = f"--{name.replace('_', '-')}"
         if arguments.recourse:
             raise InputError(f"{flag} does not go with --recourse: {NOT_OF_RECOURSE[name]}; leave {flag} out.")
         raise InputError(f"{flag} goes with --recourse; add it, or leave {flag} out.")
     if arguments.noise is not None:
-        asked["robust"] = Robust(noise=arguments.noise, share=arguments.robust)
-    return asked
+        options["robust"] = Robust(noise=arguments.noise, share=arguments.robust)
+    return options
 
 
 def given_names(arguments: argparse.Namespace) -> Names:

@@ -125,9 +125,9 @@ def _different_ways(found: Counterfactuals) -> Counterfactuals:
 
 def _plain_story(one: Counterfactuals, many: Counterfactuals) -> str:
     changes = one.changes(words=True)
-    told = [f"{row.feature} {row.to}" for row in changes[changes["rank"] == 1].itertuples()]
+    changed = [f"{row.feature} {row.to}" for row in changes[changes["rank"] == 1].itertuples()]
     return (
-        f"The published method returns whole drawn customers: for this one {', '.join(told)}. On average "
+        f"The published method returns whole drawn customers: for this one {', '.join(changed)}. On average "
         f"{many.measures['L0'].mean():.1f} features differ."
     )
 
@@ -140,7 +140,7 @@ def _record_story(found: Counterfactuals, explainer: MCCE) -> str:
         sound = verify(folder, explainer)
         path.write_text(path.read_text(encoding="utf-8").replace('"reached":false', '"reached":true'), encoding="utf-8")
         changed = verify(folder)
-    told = [
+    details = [
         ["decision", f"{record['decision']['wanted']}: {record['decision']['reached']}"],
         ["score", f"{record['decision']['score']}"],
         ["answers", f"{len(record['answers'])}, each with its values and measures"],
@@ -149,7 +149,7 @@ def _record_story(found: Counterfactuals, explainer: MCCE) -> str:
         ["training rows", record["training"]["hash"]],
         ["hash", record["hash"]],
     ]
-    shown = aligned([[name, text] for name, text in told], left=(0, 1))
+    shown = aligned([[name, text] for name, text in details], left=(0, 1))
     return (
         f"{wrap('One JSON document for each decision, in a chain of hashes; mcce explain --records writes them:')}\n\n"
         f"{shown}\n\n{wrap(f'mcce verify: {sound}')}\n{wrap(f'After a change: {changed.faults[0]}.')}"

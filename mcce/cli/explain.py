@@ -76,10 +76,10 @@ def run_explain(given: argparse.Namespace) -> int:
         read_texts(arguments.language, arguments.texts)
     outputs = Outputs.of(arguments)
     constraints = read_constraints(arguments)
-    as_asked = copy.copy(arguments)  # without values that are set below
+    as_given = copy.copy(arguments)  # without values that are set below
     job = (fit_files if arguments.explainer is None else load_files)(arguments, constraints)
     found = _explain(job, arguments, options)
-    return write(found, outputs, Style.from_file(job.source, job.readings, arguments.spreadsheet_safe), as_asked)
+    return write(found, outputs, Style.from_file(job.source, job.readings, arguments.spreadsheet_safe), as_given)
 
 
 def _explain(job: Job, arguments: argparse.Namespace, options: dict[str, Any]) -> Counterfactuals:

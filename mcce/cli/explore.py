@@ -30,13 +30,13 @@ def run_explore(arguments: argparse.Namespace) -> int:
     training = None if arguments.train is None else _read_rows(schema, "--train", arguments.train, arguments)
     session = ExplorerSession(explainer, people, training)
 
-    def tell(address: str) -> None:
+    def announce(address: str) -> None:
         say(f"{len(session)} people; end with Ctrl-C. Anyone who knows this address can read their data:")
         print(address, flush=True)
         if not arguments.no_browser:
             webbrowser.open(address)
 
-    if not serve(session, arguments.port, tell):
+    if not serve(session, arguments.port, announce):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(DONE)

@@ -31,40 +31,40 @@ _DONORS = {
 
 
 def run_inspect(arguments: argparse.Namespace) -> int:
-    told = describe(arguments.file)
-    print(json.dumps(told, indent=2) if arguments.json else text(told))
+    description = describe(arguments.file)
+    print(json.dumps(description, indent=2) if arguments.json else text(description))
     return DONE
 
 
 def describe(path: str) -> dict[str, Any]:
     """Return the kind of a file and what it discloses, as JSON values."""
     manifest = read_manifest(path)
-    told = {name: manifest[name] for name in ("kind", "version", "versions", "about")}
-    told["bytes"] = sum(size for size, _ in manifest["entries"].values())
+    description = {name: manifest[name] for name in ("kind", "version", "versions", "about")}
+    description["bytes"] = sum(size for size, _ in manifest["entries"].values())
     if manifest["kind"] == "Counterfactuals":
-        return told | _describe_result(Counterfactuals.load(path))
+        return description | _describe_result(Counterfactuals.load(path))
     if manifest["kind"] == "Generator":
         generator = Generator.load(path)
-        return told | {"kind": _kind(generator)} | _describe_generator(generator, [])
+        return description | {"kind": _kind(generator)} | _describe_generator(generator, [])
     fields = load_fields(path, "MCCE", lambda read: check_fields(read, read["settings"]))
-    told["constraints"] = [str(each) for each in fields["constraints"]]
-    told["relations"] = [str(each) for each in fields["relations"] or ()]
-    return told | _describe_generator(fields["generator"], _explainer_holds(fields))
+    description["constraints"] = [str(each) for each in fields["constraints"]]
+    description["relations"] = [str(each) for each in fields["relations"] or ()]
+    return description | _describe_generator(fields["generator"], _explainer_holds(fields))
 
 
 def _describe_generator(generator: Generator, also: list[str]) -> dict[str, Any]:
     settings = {name: repr(value) for name, value in generator.settings().items()}
-    told = {"settings": settings, "seed": generator.seed_}
-    told["columns"] = [_describe_column(feature, generator) for feature in generator.schema_.features]
+    description = {"settings": settings, "seed": generator.seed_}
+    description["columns"] = [_describe_column(feature, generator) for feature in generator.schema_.features]
     if generator.account_ is not None:
         account = generator.account_
         privacy: dict[str, Any] = {"account": repr(account).splitlines(), "not_covered": list(NOT_COVERED)}
         privacy["spent"] = account.table.to_dict("records")
         drawn = f"{len(generator.training_givens_):,} rows drawn from the noisy counts, in place of the training rows"
         disclosed = [drawn, "the bounds and levels above, as they were stated"]
-        return told | {"privacy": privacy, "discloses": disclosed}
+        return description | {"privacy": privacy, "discloses": disclosed}
     whole = [] if generator.samplers_ else [f"training values of all columns, which a {_kind(generator)} stores"]
-    return told | {"discloses": [*whole, *_givens_held(generator), *also]}
+    return description | {"discloses": [*whole, *_givens_held(generator), *also]}
 
 
 def _kind(generator: Generator) -> str:
@@ -82,21 +82,21 @@ def _givens_held(generator: Generator) -> list[str]:
 
 
 def _describe_column(feature: Feature, generator: Generator) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": str(feature.name), "kind": feature.kind, "dtype": str(feature.dtype)}
+    description: dict[str, Any] = {"name": str(feature.name), "kind": feature.kind, "dtype": str(feature.dtype)}
     if feature.levels is not None:
-        told["levels"] = [str(level) for level in feature.levels]
+        description["levels"] = [str(level) for level in feature.levels]
     elif feature.low == feature.low:
         ends = pd.Series(feature.decode(np.array([feature.low, feature.high])))
-        told["range"] = [str(end) for end in ends]
+        description["range"] = [str(end) for end in ends]
     sampler = generator.samplers_.get(feature.name)
     if feature.name in generator.fixed_:
-        told["sampler"] = "fixed"
+        description["sampler"] = "fixed"
     elif sampler is None:
-        told["sampler"] = _kind(generator)
+        description["sampler"] = _kind(generator)
     else:  # a private sampler repeats the statements on all columns
-        told["sampler"] = repr(sampler) if generator.privacy is None else type(sampler).__name__
-        told["holds"] = disclosed(sampler)
-    return told
+        description["sampler"] = repr(sampler) if generator.privacy is None else type(sampler).__name__
+        description["holds"] = disclosed(sampler)
+    return description
 
 
 def _explainer_holds(fields: dict[str, Any]) -> list[str]:
@@ -129,26 +129,26 @@ def _describe_result(found: Counterfactuals) -> dict[str, Any]:
     return {"settings": settings, "columns": columns, "discloses": held}
 
 
-def text(told: dict[str, Any]) -> str:
+def text(facts: dict[str, Any]) -> str:
     """Return the result of `describe` as text."""
-    lines = [f"{told['kind']}, format {told['version']}, {told['bytes']:,} bytes unpacked"]
-    lines.append("written by " + ", ".join(f"{name} {version}" for name, version in told["versions"].items()))
-    about = dict(told["about"])
+    lines = [f"{facts['kind']}, format {facts['version']}, {facts['bytes']:,} bytes unpacked"]
+    lines.append("written by " + ", ".join(f"{name} {version}" for name, version in facts["versions"].items()))
+    about = dict(facts["about"])
     donors = about.pop("donors", None)
     lines += [f"{name}: {value}" for name, value in about.items()]
     lines += [_DONORS[donors]] if donors in _DONORS else []
-    settings = dict(told.get("settings", {})) | ({"seed": str(told["seed"])} if "seed" in told else {})
+    settings = dict(facts.get("settings", {})) | ({"seed": str(facts["seed"])} if "seed" in facts else {})
     lines += ["", "settings", aligned([[name, value] for name, value in settings.items()], (0, 1))] if settings else []
-    if told.get("constraints"):
-        lines += ["", "constraints", *(f"  {each}" for each in told["constraints"])]
-    if told.get("relations"):
-        lines += ["", "relations", *(f"  {each}" for each in told["relations"])]
-    columns = [_cells(column) for column in told["columns"]]
+    if facts.get("constraints"):
+        lines += ["", "constraints", *(f"  {each}" for each in facts["constraints"])]
+    if facts.get("relations"):
+        lines += ["", "relations", *(f"  {each}" for each in facts["relations"])]
+    columns = [_cells(column) for column in facts["columns"]]
     lines += ["", "columns", aligned(columns, (0, 1, 2, 3))] if columns else []
-    lines += ["", "privacy", *(f"  {line}" for line in told["privacy"]["account"])] if "privacy" in told else []
-    holding = [[column["name"], column["holds"]] for column in told["columns"] if "holds" in column]
+    lines += ["", "privacy", *(f"  {line}" for line in facts["privacy"]["account"])] if "privacy" in facts else []
+    holding = [[column["name"], column["holds"]] for column in facts["columns"] if "holds" in column]
     lines += ["", "what the samplers hold", aligned(holding, (0, 1))] if holding else []
-    lines += ["", "what else it discloses", *(f"  {each}" for each in told["discloses"])] if told["discloses"] else []
+    lines += ["", "what else it discloses", *(f"  {each}" for each in facts["discloses"])] if facts["discloses"] else []
     return "\n".join(map(harmless, lines))
 
 

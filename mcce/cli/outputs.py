@@ -269,10 +269,10 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
     not_refused = without.index[without == NOT_REFUSED]
     if len(not_refused):
         say(f"no letter for {len(not_refused)} rows that the model accepts: {listing(not_refused)}")
-    tell_unlettered(without[without != NOT_REFUSED])
+    print_unlettered(without[without != NOT_REFUSED])
 
 
-def tell_unlettered(without: pd.Series[Any]) -> None:
+def print_unlettered(without: pd.Series[Any]) -> None:
     """Report the refused rows without a letter; `without` has the reasons by id."""
     unread = without.astype(str).str.startswith(UNREADABLE).to_numpy(dtype=bool)
     for why, some in (

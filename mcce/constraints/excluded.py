@@ -108,9 +108,9 @@ class TrainingKeys:
     def count(self, rows: Floats) -> Ints:
         """Return the number of people with the keys of each encoded row."""
         known, counts = self._hashed
-        asked = hash_rows(rows[:, list(self.columns)])
-        place = np.minimum(np.searchsorted(known, asked), known.size - 1)
-        return np.where(known[place] == asked, counts[place], 0)
+        hashes = hash_rows(rows[:, list(self.columns)])
+        place = np.minimum(np.searchsorted(known, hashes), known.size - 1)
+        return np.where(known[place] == hashes, counts[place], 0)
 
 
 @dataclass(frozen=True)

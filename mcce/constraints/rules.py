@@ -205,7 +205,7 @@ class ResolvedRule:
             return self.condition.holds(rows, factuals)
         assert self.schema is not None
         read = list(self.columns)
-        return self._ask(self.schema.decode(rows[:, read]), self.schema.decode(factuals[:, read]))
+        return self._evaluate(self.schema.decode(rows[:, read]), self.schema.decode(factuals[:, read]))
 
     def within_for(self, column: int, rows: Floats, factuals: Floats | None) -> Within | None:
         """Return the values of a column for which the rule holds in each row; None if they cannot be derived.
@@ -217,7 +217,7 @@ class ResolvedRule:
         factuals = rows if factuals is None else factuals
         return None if self.condition is None else bounds_of(self.condition, column, rows, factuals)
 
-    def _ask(self, rows: pd.DataFrame, factuals: pd.DataFrame) -> Bools:
+    def _evaluate(self, rows: pd.DataFrame, factuals: pd.DataFrame) -> Bools:
         assert self.function is not None
         if not len(rows):
             return np.empty(0, dtype=bool)

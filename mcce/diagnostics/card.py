@@ -165,7 +165,7 @@ def card(
 
 def _details(explainer: Any, made_with: Mapping[str, Any]) -> Iterator[Block]:
     wanted, rule = explainer.decision_.describe(), made_with["decision"]
-    told = {
+    details = {
         "model": made_with["model"]["type"],
         "wanted decision": wanted if rule == wanted else f"{wanted} ({rule})",
         "generator": type(explainer.generator_).__name__,
@@ -176,7 +176,7 @@ def _details(explainer: Any, made_with: Mapping[str, Any]) -> Iterator[Block]:
         "hash of the training table": made_with["training"]["hash"] or "unknown",
         "versions": ", ".join(f"{name} {version}" for name, version in made_with["versions"].items()),
     }
-    yield [["what", "value"], *([name, str(value)] for name, value in told.items())]
+    yield [["what", "value"], *([name, str(value)] for name, value in details.items())]
 
 
 def _data(explainer: Any, made_with: Mapping[str, Any]) -> Iterator[Block]:
@@ -224,18 +224,18 @@ def _conditionals(explainer: Any, X: Data | None) -> Iterator[Block]:
         f"On {len(X)} rows given as new, {len(found.rejected)} of {len(found)} conditionals are "
         f"rejected at the level {found.level:g}:"
     )
-    told = dict(zip((each.name for each in found), found.sentences))
-    yield [["feature", "sampler", "finding"], *([str(n), names[n], told.get(n, "")] for n in names)]
+    findings = dict(zip((each.name for each in found), found.sentences))
+    yield [["feature", "sampler", "finding"], *([str(n), names[n], findings.get(n, "")] for n in names)]
 
 
 def _quality(explainer: Any, X: Data | None, settings: Mapping[str, Any]) -> Iterator[Block]:
     if X is None or explainer.generator_.privacy is not None:
         yield UNMEASURED if X is None else UNMEASURED_PRIVATE
         return
-    asked = {"sparse": True, **settings}
-    measured = explainer.diagnose(X, **asked)
-    told = ", ".join(f"{name}={value!r}" for name, value in asked.items())
-    yield f"{measured.settings['n_factuals']} of {measured.settings['n_real']} rows were explained, with {told}:"
+    options = {"sparse": True, **settings}
+    measured = explainer.diagnose(X, **options)
+    shown = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    yield f"{measured.settings['n_factuals']} of {measured.settings['n_real']} rows were explained, with {shown}:"
     table = measured.summary()
     yield [
         ["figure", "value", "how to read it"],

@@ -245,7 +245,7 @@ def diagnose(
     max_rows: int = 5000,
     random_state: int = 0,
     n_jobs: int | None = None,
-    asked: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Diagnostics:
     """Compute all diagnostics of a fitted explainer; see `MCCE.diagnose`, the public method."""
     for name, value in (("n_samples", n_samples), ("max_factuals", max_factuals), ("max_rows", max_rows)):
@@ -279,14 +279,14 @@ def diagnose(
     factuals = schema.decode(matrix, index).iloc[denied[spread(denied.size, max_factuals)]]
     if not len(factuals):
         notes.append("every row of X has the wanted decision, so no row was explained.")
-    asked = {"n_samples": n_samples, "progress": False, **(asked or {})}
-    parts |= _explain(explainer, factuals, training, asked, n_jobs, notes)
+    options = {"n_samples": n_samples, "progress": False, **(options or {})}
+    parts |= _explain(explainer, factuals, training, options, n_jobs, notes)
     settings = {
         "n_real": len(real),
         "n_factuals": len(factuals),
         "n_samples": n_samples,
         "random_state": explainer.generator_.seed_,
-        "sparse": bool(asked.get("sparse")),
+        "sparse": bool(options.get("sparse")),
     }
     return Diagnostics(
         **parts,
@@ -331,14 +331,14 @@ def _explain(
     explainer: Explainer,
     factuals: pd.DataFrame,
     training: Data | None,
-    asked: Mapping[str, Any],
+    options: Mapping[str, Any],
     n_jobs: int | None,
     notes: list[str],
 ) -> dict[str, Any]:
     """Compute the diagnostics of the candidates and counterfactuals."""
     if not len(factuals):
         return {"candidates": None, "found": None, "evaluation": None}
-    found = explainer.explain(factuals, **asked)
+    found = explainer.explain(factuals, **options)
     if training is None:
         notes.append(
             "the training rows are not stored, so distances to them and copies were not computed; give them as "
@@ -354,7 +354,7 @@ def _explain(
         n_jobs=n_jobs,
     )
     return {
-        "candidates": candidate_table(explainer, factuals, asked["n_samples"]),
+        "candidates": candidate_table(explainer, factuals, options["n_samples"]),
         "found": found,
         "evaluation": evaluation,
     }

@@ -152,11 +152,11 @@ def discriminator(
         check_count(value, name)
     seed = resolve_seed(random_state)
 
-    def tell(k: int) -> float:
-        return _tell_apart(left, right, n_rows, n_test, paired, n_trees, min_leaf, derive_key(seed, "discriminator", k))
+    def accuracy(k: int) -> float:
+        return _accuracy(left, right, n_rows, n_test, paired, n_trees, min_leaf, derive_key(seed, "discriminator", k))
 
     threads = count_jobs(n_jobs)
-    accuracies = tuple(run_in_threads(tell, list(range(n_seeds)), threads, "discriminating", None))
+    accuracies = tuple(run_in_threads(accuracy, list(range(n_seeds)), threads, "discriminating", None))
     settings = {
         "n_rows": n_rows,
         "n_test": n_test,
@@ -172,7 +172,7 @@ def discriminator(
     return Discriminator(float(np.mean(accuracies)), sd, accuracies, settings)
 
 
-def _tell_apart(
+def _accuracy(
     real: Ranks, generated: Ranks, n_rows: int, n_test: int, paired: bool, n_trees: int, min_leaf: int, key: int
 ) -> float:
     """Split, train and test once."""
@@ -186,8 +186,8 @@ def _tell_apart(
     forest = RandomForestClassifier(
         n_trees, min_samples_leaf=min_leaf, random_state=int(rng.integers(2**31)), n_jobs=1
     ).fit(train, np.repeat([1, 0], n_rows - n_test))
-    told = forest.predict_proba(test)[:, 1] >= 0.5
-    return float(np.mean(told == np.repeat([True, False], n_test)))
+    predicted = forest.predict_proba(test)[:, 1] >= 0.5
+    return float(np.mean(predicted == np.repeat([True, False], n_test)))
 
 
 def _as_ranks(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None) -> tuple[Ranks, Ranks]:

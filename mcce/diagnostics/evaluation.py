@@ -204,10 +204,10 @@ def evaluate(
         assert isinstance(found, Counterfactuals)
         measures["L1"] = found.measures.loc[frame.index, "gower_sum"].to_numpy()
     measures["violation"] = _violations(rows, before, schema, found, fixed)
-    asked = resolve_decision(decision, model)
-    measures["success"] = asked.evaluate(schema.decode_for_model(rows), "the counterfactuals").wanted
+    resolved = resolve_decision(decision, model)
+    measures["success"] = resolved.evaluate(schema.decode_for_model(rows), "the counterfactuals").wanted
     if training is not None and not isinstance(training, Schema):
-        measures = pd.concat([measures, _manifold(rows, before, schema, training, asked, n_jobs)], axis=1)
+        measures = pd.concat([measures, _manifold(rows, before, schema, training, resolved, n_jobs)], axis=1)
     measures.index = pd.MultiIndex.from_arrays([factuals.index[owner], rank_of], names=["id", "rank"])
     weights = None if sample_weight is None else read_weights(sample_weight, len(factuals))[owner]
     return Evaluation(
@@ -233,12 +233,14 @@ def _summary(numbers: pd.DataFrame, weights: Floats | None) -> pd.DataFrame:
 
 
 def _manifold(
-    rows: Floats, before: Floats, schema: Schema, training: Data, asked: Decision, n_jobs: int | None
+    rows: Floats, before: Floats, schema: Schema, training: Data, decision: Decision, n_jobs: int | None
 ) -> pd.DataFrame:
     """Return distances to the training rows, except that of the factual itself, and copies of them."""
     seen = schema.encode(training, "training").matrix
     parts = range(0, len(training), QUERY_ROWS)
-    wanted = np.concatenate([asked.evaluate(training[i : i + QUERY_ROWS], "the training rows").wanted for i in parts])
+    wanted = np.concatenate(
+        [decision.evaluate(training[i : i + QUERY_ROWS], "the training rows").wanted for i in parts]
+    )
     own = find_equal(before, seen)
     nearest, nearest_wanted = (
         find_nearest(rows, seen, schema.features, own=own, among=among, n_jobs=n_jobs) for among in (None, wanted)

@@ -44,7 +44,7 @@ from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.constraints import Constraints, ResolvedRule
 from mcce.constraints.limits import keep
 from mcce.exceptions import InputError, spell
-from mcce.explain.problem import Block, Factuals, Problem, pool_blocks, restrict_keys, told_apart
+from mcce.explain.problem import Block, Factuals, Problem, pool_blocks, restrict_keys, split_keys
 from mcce.generators.base import Generator
 from mcce.generators.requests import Drawn, DrawRequest
 from mcce.rng import derive_key, hash_rows
@@ -207,8 +207,8 @@ class ConstrainedPools:
         own[self._who_allow_few(everybody[is_relative & ~own])] = True
         self._draw_for(everybody[~own], self.constraints.shared, draws)
         self._draw_for(everybody[own], self.constraints, draws)
-        asks = self.constraints.limits or self.constraints.personal or self.constraints.rules
-        lost = (self.end - self.begin < len(draws)) & bool(asks)
+        restricted = self.constraints.limits or self.constraints.personal or self.constraints.rules
+        lost = (self.end - self.begin < len(draws)) & bool(restricted)
         off_steps = ~np.isnan(self._off_steps(self.constraints, self.matrix, self.ids, self.matrix)).all(axis=1)
         return self._pools(lost | off_steps | (is_relative & ~own))
 
@@ -279,8 +279,8 @@ class ConstrainedPools:
             bounded += _mutable_columns(constraints, constraints.rules)
             own[:, bounded] = matrix[:, bounded]
         shared_by = restrict_keys(self.keys[which], constraints, matrix, ids)
-        shared_by = told_apart(shared_by, self._off_steps(constraints, matrix, ids, own))
-        by_own = told_apart(shared_by, own)
+        shared_by = split_keys(shared_by, self._off_steps(constraints, matrix, ids, own))
+        by_own = split_keys(shared_by, own)
         drawn, pool = self._draw_pools(which, constraints, draws, shared_by, own, bounded_may_stay)
         lost = np.logical_or.reduceat(drawn.rejected, np.arange(0, drawn.rejected.size, len(draws)))
         split = lost[pool] & ~_agree(by_own, pool)[pool]
@@ -300,8 +300,8 @@ class ConstrainedPools:
     ) -> tuple[Drawn, Ints]:
         """Draw a pool for all factuals that agree in `shared_by`; own values may be kept where these agree."""
         matrix, ids, keys = self.matrix[which], self.ids[which], self.keys[which]
-        asked = keys, shared_by, draws, self.redraw, self.decision
-        pool, request, first = request_pools(self.generator, matrix, *asked)
+        arguments = keys, shared_by, draws, self.redraw, self.decision
+        pool, request, first = request_pools(self.generator, matrix, *arguments)
         agree = _agree(hash_rows(own), pool)
         own = np.where(agree[:, None], own[first], np.nan)
 
@@ -408,8 +408,8 @@ def draw_other_decision(problem: Problem, block: Block) -> Pools:
     draws, redraw = block.draws, problem.settings.redraw
     if problem.constraints is not None:
         return _constrained(problem, block, problem.constraints.before_crossing, decision=False).draw(draws)
-    asked = problem.generator, block.matrix, block.keys, len(draws)
-    candidates = draw_pools(*asked, begin=draws.start, redraw=redraw, decision=False)
+    arguments = problem.generator, block.matrix, block.keys, len(draws)
+    candidates = draw_pools(*arguments, begin=draws.start, redraw=redraw, decision=False)
     return Pools(candidates, block.keys, np.zeros(block.members.size, dtype=bool))
 
 

@@ -90,7 +90,7 @@ def questions_of(
     generator, decision = explained.problem.generator, explained.problem.decision
     encoded_model = EncodedModel(decision, generator.schema_)
     questions = Questions(
-        ask=partial(_predict_frame, encoded_model, explained.problem.relations),
+        predict=partial(_predict_frame, encoded_model, explained.problem.relations),
         usual=usual,
         reasons=partial(_find_reasons, explained.problem, progress),
     )
@@ -159,10 +159,10 @@ class FollowUp:
         """
         problem, factuals = self.explained.problem, self.explained.factuals
         with working("looking for reasons", self.progress):
-            told = [look_into(problem, factuals, int(i)) for i in places]
-            table = pd.DataFrame([words for words, _ in told], index=factuals.index[places].rename("id"))
+            looked = [look_into(problem, factuals, int(i)) for i in places]
+            table = pd.DataFrame([words for words, _ in looked], index=factuals.index[places].rename("id"))
             table["would_help"] = what_helps(problem, factuals, places)
-        nearest = [(int(i), row) for i, (_, row) in zip(places, told) if row is not None]
+        nearest = [(int(i), row) for i, (_, row) in zip(places, looked) if row is not None]
         schema = problem.generator.schema_
         rows = np.array([row for _, row in nearest]).reshape(-1, len(schema))
         return table, schema.decode(rows, factuals.index[[i for i, _ in nearest]].rename("id"))
@@ -345,7 +345,7 @@ def look_into(problem: Problem, factuals: Factuals, i: int) -> tuple[dict[str, o
     plausible: object = None
     if problem.plausibility is not None and rows.shape[0]:
         plausible = int((acceptance.plausibility(rows, owner[: rows.shape[0]]) >= problem.least).sum())
-    told: dict[str, object] = {
+    details: dict[str, object] = {
         "drawn": n_samples,
         "rejected": ", ".join(f"{count} by {name}" for name, count in rejected.items()) or "none",
         "plausible": plausible,
@@ -353,13 +353,13 @@ def look_into(problem: Problem, factuals: Factuals, i: int) -> tuple[dict[str, o
         "nearest": np.nan,
     }
     if not rows.shape[0]:
-        return told, None
+        return details, None
     scores = acceptance.query(rows)[0]
     short = problem.decision.shortfall(scores)
     if short is None:
-        return told, None
+        return details, None
     best = int(np.argmin(short))
-    return {**told, "nearest": scores[best]}, rows[best]
+    return {**details, "nearest": scores[best]}, rows[best]
 
 
 def what_helps(problem: Problem, factuals: Factuals, which: Ints) -> list[str]:

@@ -114,16 +114,16 @@ class LearnedParts:
 
     def learn_anonymity(self, given: Sequence[Constraint]) -> Anonymity | None:
         """Return the requirement that counterfactuals are shared by several people (k-anonymity); None without one."""
-        asked = together(given)
-        if asked is None:
+        combined = together(given)
+        if combined is None:
             return None
         self.generator.require_training_rows("k_anonymous()", "leave it out.")
-        columns = tuple(sorted(self.schema.position(name) for name in asked.columns))
+        columns = tuple(sorted(self.schema.position(name) for name in combined.columns))
         if columns not in self.keys:
             constraint = Setting("constraints", [call("mcce.k_anonymous", ...)])
             remedy = "Fit with ", constraint, ", or explain with it once before saving."
             self.keys[columns] = TrainingKeys.of(self.training.matrix(remedy, needed_by="k_anonymous"), columns)
-        return anonymity_of(asked.k, self.keys[columns])
+        return anonymity_of(combined.k, self.keys[columns])
 
     def learn_worlds(self, progress: bool | None) -> tuple[ChainModel, ...]:
         """Return chains without the decision, each fitted to a bootstrap of the training rows, for recourse."""

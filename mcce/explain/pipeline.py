@@ -79,13 +79,13 @@ class Cost:
 
     Attributes
     ----------
-    asked : number of rows for which the model was queried.
+    rows_queried : number of rows for which the model was queried.
     seconds_generate, seconds_select : time for drawing, and for searching and finishing.
     pools : the keys of the pools that were drawn.
     acceptance : for each restriction, the number of rows checked and the number accepted.
     """
 
-    asked: int = 0
+    rows_queried: int = 0
     seconds_generate: float = 0.0
     seconds_select: float = 0.0
     pools: UInts = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
@@ -99,7 +99,7 @@ class Cost:
             for name, counts in part.acceptance.items():
                 acceptance[name] = acceptance.get(name, np.zeros(2, dtype=np.int64)) + counts
         return cls(
-            sum(part.asked for part in parts),
+            sum(part.rows_queried for part in parts),
             sum(part.seconds_generate for part in parts),
             sum(part.seconds_select for part in parts),
             np.unique(np.concatenate([part.pools for part in [cls(), *parts]])),

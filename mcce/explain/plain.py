@@ -155,11 +155,11 @@ class Ranking:
         measure, begin, end = self.others[k], int(self.pools.begin[f]), int(self.pools.end[f])
         at = f * len(self.others) + k
         if at not in self._of_factual:
-            self._of_factual[at] = self._ask(measure, self.pools.rows[begin:end], self.factuals[f])
+            self._of_factual[at] = self._measure(measure, self.pools.rows[begin:end], self.factuals[f])
         return self._of_factual[at]
 
     @staticmethod
-    def _ask(measure: Measure, rows: Floats, factual: Floats) -> Floats:
+    def _measure(measure: Measure, rows: Floats, factual: Floats) -> Floats:
         assert not isinstance(measure.function, Distance)
         if not rows.shape[0]:
             return np.empty(0)
@@ -217,7 +217,7 @@ def _largest_sum(bound: Floats, distance: Distance) -> Floats:
     return largest
 
 
-Ask = Callable[[Floats], tuple[npt.NDArray[np.generic], Bools]]
+Query = Callable[[Floats], tuple[npt.NDArray[np.generic], Bools]]
 Admit = Callable[[Ints], Bools]
 Allow = Callable[[Ints, Ints], Bools]
 
@@ -234,10 +234,10 @@ class Selector:
     ask : function that returns (scores, wanted) for encoded rows.
     """
 
-    def __init__(self, features: tuple[Feature, ...], mutable: Ints, ask: Ask) -> None:
+    def __init__(self, features: tuple[Feature, ...], mutable: Ints, query: Query) -> None:
         self.features = features
         self.mutable = mutable
-        self.ask = ask
+        self.query = query
         self.ordering = resolve_measures(DEFAULT, features)
 
     def select(
@@ -271,7 +271,7 @@ class Selector:
         ordering = ordering or self.ordering
         k = min(k, int((pools.end - pools.begin).max(initial=1)))  # memory is allocated for k rows
         ranking = Ranking(ordering, self.features, self.mutable, pools, factuals, max_changes, max_gower)
-        answers = _Answers(pools.rows, self.ask, admit, allow)
+        answers = _Answers(pools.rows, self.query, admit, allow)
         if exhaustive or ordering.cost == "model":
             answers.of(np.arange(pools.rows.shape[0]))
             taken = [_walk(ranking.full(f), f, answers, k) for f in range(factuals.shape[0])]
@@ -327,9 +327,9 @@ def _walk(order: Ints, f: int, answers: _Answers, k: int) -> Ints:
 class _Answers:
     """The model's predictions for the rows of a pool, each queried once."""
 
-    def __init__(self, rows: Floats, ask: Ask, admit: Admit | None, allow: Allow | None) -> None:
+    def __init__(self, rows: Floats, query: Query, admit: Admit | None, allow: Allow | None) -> None:
         self.rows = rows
-        self.ask = ask
+        self.query = query
         self.admit = admit
         self.allow = allow
         self.state = np.full(rows.shape[0], -1, dtype=np.int8)  # -1 not queried, 0 not wanted, 1 wanted
@@ -342,7 +342,7 @@ class _Answers:
             self.state[new] = 0
             new = new[self.admit(new)]
         if new.size:
-            scores, wanted = self.ask(self.rows[new])
+            scores, wanted = self.query(self.rows[new])
             self.state[new] = wanted
             self.scores.update(zip(new[wanted].tolist(), scores[wanted]))
         return self.known(which)

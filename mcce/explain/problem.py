@@ -93,7 +93,7 @@ def encode_known(X: Data, schema: Schema, then: str) -> tuple[pd.Index[Any], Flo
         known, left_out = without_unknown_levels(X, schema)
         if left_out is None:
             raise
-    left_out.tell("X", then)
+    left_out.warn("X", then)
     return *encode_factuals(known, schema), left_out
 
 
@@ -106,9 +106,9 @@ def read_factuals(X: Data, schema: Schema, decision: Decision, spots: SpotCheck)
     rows = schema.decode_for_model(np.concatenate([matrix, spots.rows]))
     if isinstance(rows, pd.DataFrame):  # so that an error names the user's rows
         rows.index = pd.Index([*index, *(f"training row {i}" for i in spots.positions)], dtype=object)
-    asked = decision.evaluate(rows, f"the {n} factuals, and {len(spots.rows)} training rows again")
-    spots.compare(Answer(asked.scores[n:], asked.wanted[n:]))
-    return Factuals(index, matrix, asked.scores[:n], asked.wanted[:n], frames, left_out)
+    answer = decision.evaluate(rows, f"the {n} factuals, and {len(spots.rows)} training rows again")
+    spots.compare(Answer(answer.scores[n:], answer.wanted[n:]))
+    return Factuals(index, matrix, answer.scores[:n], answer.wanted[:n], frames, left_out)
 
 
 def fixed_columns(generator: Generator) -> tuple[int, ...]:
@@ -140,10 +140,10 @@ def pool_blocks(order: Ints, keys: UInts, pool_bytes: int) -> Iterator[Ints]:
 
 def restrict_keys(keys: UInts, constraints: Constraints, matrix: Floats, ids: pd.Index[Any]) -> UInts:
     """Return keys that also distinguish the constraints on the draws; unchanged where nothing is excluded."""
-    return told_apart(keys, constraints.draws_depend_on(matrix, ids))
+    return split_keys(keys, constraints.draws_depend_on(matrix, ids))
 
 
-def told_apart(keys: UInts, depends: Floats) -> UInts:
+def split_keys(keys: UInts, depends: Floats) -> UInts:
     """Return keys that also distinguish some numbers of each factual; unchanged where all are NaN."""
     return np.where(np.isnan(depends).all(axis=1), keys, mix(keys ^ mix(hash_rows(depends))))
 

@@ -187,15 +187,15 @@ def unchangeable_features(
         limited = {each.feature for each in simplest(read(constraints), schema) if isinstance(each, Allow)}
     except MCCEError:  # reported where the constraints are used
         limited = set()
-    return {name: told for name, told in found.items() if told.is_sure and name not in limited}
+    return {name: suggestion for name, suggestion in found.items() if suggestion.is_sure and name not in limited}
 
 
 def warn_of_unchangeable(found: dict[Hashable, Suggestion]) -> None:
     """Warn of features that may change and look like facts, unless another warning covers them."""
-    found = {name: told for name, told in found.items() if not told.is_told}
+    found = {name: suggestion for name, suggestion in found.items() if not suggestion.is_warned}
     if not found:
         return
-    shown = [f"{spell(name)} ({told.reason})" for name, told in list(found.items())[:NAMED]]
+    shown = [f"{spell(name)} ({suggestion.reason})" for name, suggestion in list(found.items())[:NAMED]]
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     first = next(iter(found))
     warn(
@@ -283,7 +283,7 @@ def _unseen_levels(matrix: Floats, generator: Generator) -> dict[int, str]:
     columns = [generator.schema_.names.index(name) for name in generator.fixed_]
     fixed = [generator.schema_.features[j] for j in columns]
     places = [k for k, feature in enumerate(fixed) if not feature.is_numeric]  # of the givens, where they come first
-    asked = {k: _codes(fixed[k], matrix[:, columns[k]]) for k in places}
+    codes = {k: _codes(fixed[k], matrix[:, columns[k]]) for k in places}
     known = {k: _codes(fixed[k], generator.training_givens_[:, k]) for k in places}
     counts = {k: np.bincount(known[k], minlength=fixed[k].n_levels + 1) for k in places}
     words: dict[int, list[str]] = {}
@@ -294,12 +294,12 @@ def _unseen_levels(matrix: Floats, generator: Generator) -> dict[int, str]:
             words.setdefault(i, []).append(" with ".join(levels))
 
     for k in places:
-        note(counts[k][asked[k]] == 0, k)
+        note(counts[k][codes[k]] == 0, k)
     for a, b in combinations(places, 2):
         n_codes = fixed[b].n_levels + 1
         pairs = np.bincount(known[a] * n_codes + known[b], minlength=(fixed[a].n_levels + 1) * n_codes)
-        expected = counts[a][asked[a]] * counts[b][asked[b]] / known[a].size
-        note((pairs[asked[a] * n_codes + asked[b]] == 0) & (expected >= EXPECTED), a, b)
+        expected = counts[a][codes[a]] * counts[b][codes[b]] / known[a].size
+        note((pairs[codes[a] * n_codes + codes[b]] == 0) & (expected >= EXPECTED), a, b)
     return {i: ", ".join(each) for i, each in words.items()}
 
 

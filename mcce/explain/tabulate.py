@@ -75,7 +75,7 @@ def tabulate(
         ranges=_ranges(schema),
         draws=None if drawn is None else pd.Series(drawn, index=factuals.index, name="draws"),
         run=Run(
-            settings={**settings, **demanded, "rows_queried": cost.asked},
+            settings={**settings, **demanded, "rows_queried": cost.rows_queried},
             timings={"fit": fit_seconds, "generate": cost.seconds_generate, "select": cost.seconds_select},
         ),
         copies=None if problem.training is None else problem.training.count_in(rows),
@@ -105,10 +105,10 @@ def with_left_out(found: Counterfactuals, left_out: LeftOut, schema: Schema) -> 
     unasked = pd.Series(
         np.nan, index=others.index, name=scores.name, dtype=float if scores.dtype.kind == "f" else object
     )
-    told = pd.DataFrame({"reason": pd.Series(reasons, dtype=object).to_numpy(), "prediction": unasked.to_numpy()})
-    told.index = others.index.rename(unexplained.index.name)
-    with_told = pd.concat([unexplained, told]) if len(unexplained) else told
-    order = np.argsort(index.get_indexer_for(with_told.index), kind="stable")
+    added = pd.DataFrame({"reason": pd.Series(reasons, dtype=object).to_numpy(), "prediction": unasked.to_numpy()})
+    added.index = others.index.rename(unexplained.index.name)
+    combined = pd.concat([unexplained, added]) if len(unexplained) else added
+    order = np.argsort(index.get_indexer_for(combined.index), kind="stable")
     columns = {name: _joined(found.factuals[name], others[name]).take(back) for name in found.factuals.columns}
     questions = found._questions
     why, prove = questions.why, questions.prove
@@ -118,7 +118,7 @@ def with_left_out(found: Counterfactuals, left_out: LeftOut, schema: Schema) -> 
         found,
         factuals=pd.DataFrame(columns).set_axis(index, axis=0),
         factual_predictions=pd.concat([scores, unasked]).iloc[back],
-        unexplained=with_told.iloc[order],
+        unexplained=combined.iloc[order],
         draws=None if found.draws is None else found.draws.reindex(index, fill_value=0),
         allowed=None if found.allowed is None else found.allowed.reindex(index),
         _questions=replace(
@@ -272,9 +272,9 @@ def _count_alike(generator: Generator, matrix: Floats) -> tuple[Ints, Ints]:
     """Return how many training rows have the fixed values of each row, and how many of these the wanted decision."""
     training = generator.training_givens_
     known = hash_rows(training[:, :-1])
-    asked = hash_rows(generator.givens_of(matrix)[:, :-1])
+    queried = hash_rows(generator.givens_of(matrix)[:, :-1])
     counts = []
     for hashes in (known, known[training[:, -1] != 0]):
         hashes = np.sort(hashes)
-        counts.append(np.searchsorted(hashes, asked, side="right") - np.searchsorted(hashes, asked))
+        counts.append(np.searchsorted(hashes, queried, side="right") - np.searchsorted(hashes, queried))
     return counts[0], counts[1]

@@ -107,7 +107,7 @@ def make_app(session: ExplorerSession, token: str, port: int) -> Any:
     )
 
 
-def serve(session: ExplorerSession, port: int = 0, tell: Callable[[str], None] = print) -> bool:
+def serve(session: ExplorerSession, port: int = 0, announce: Callable[[str], None] = print) -> bool:
     """Serve the explorer until it is interrupted; return whether all answers were finished by then.
 
     `tell` is called with the address when the server listens. Port 0 selects a free port. An unfinished answer is
@@ -130,7 +130,7 @@ def serve(session: ExplorerSession, port: int = 0, tell: Callable[[str], None] =
         running = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         running.start()
         try:
-            tell(f"http://{HERE}:{port}/{token}/")
+            announce(f"http://{HERE}:{port}/{token}/")
             while running.is_alive():
                 running.join(CHECK)  # without a timeout, Windows does not interrupt it
         except KeyboardInterrupt:

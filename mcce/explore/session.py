@@ -154,10 +154,10 @@ class ExplorerSession:
 
     def answer(self, message: Any) -> Reply:
         """Return the answer to a message; errors are in `error`."""
-        told: list[warnings.WarningMessage] = []
+        caught: list[warnings.WarningMessage] = []
         try:
             reply_to = self._handler(message)
-            with self._lock, warnings.catch_warnings(record=True) as told:
+            with self._lock, warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("ignore")
                 warnings.simplefilter("always", MCCEWarning)
                 reply = reply_to()
@@ -165,7 +165,7 @@ class ExplorerSession:
             reply = {"error": self._relabel(str(error))}
         except Exception as error:  # the model and samplers are foreign code and may raise anything
             reply = {"error": shorten(f"{type(error).__name__}: {error}", 1000)}
-        notes = list(dict.fromkeys(self._relabel(str(each.message)) for each in told))
+        notes = list(dict.fromkeys(self._relabel(str(each.message)) for each in caught))
         plain: Reply = _as_json({**reply, "notes": notes} if notes else reply)
         return plain
 
@@ -173,11 +173,11 @@ class ExplorerSession:
         """Return the function that answers a message; the search for people runs here, outside the lock."""
         if not isinstance(message, Mapping) or "ask" not in message:
             raise InputError(f'a message is an object with the key "ask"; got {spell(message)}.')
-        asked, known = message["ask"], ["people", *self._answers]
-        if not isinstance(asked, str) or asked not in known:
-            raise InputError(f"there is no message {spell(asked)}; {did_you_mean(asked, known)}")
-        if asked != "people":
-            return partial(self._answers[asked], message)
+        name, known = message["ask"], ["people", *self._answers]
+        if not isinstance(name, str) or name not in known:
+            raise InputError(f"there is no message {spell(name)}; {did_you_mean(name, known)}")
+        if name != "people":
+            return partial(self._answers[name], message)
         search = message.get("search", "")
         if not isinstance(search, str):
             raise InputError(f"search is {spell(search)}; it must be a text.")
@@ -209,7 +209,7 @@ class ExplorerSession:
     def _feature(self, j: int) -> Reply:
         """Return a feature for the page: its kind, range or levels, and the positions of a slider."""
         feature = self._schema.features[j]
-        told: Reply = {
+        described: Reply = {
             "label": self._names.label(feature.name),
             "unit": self._names.units.get(feature.name, ""),
             "fixed": feature.name in self._fixed,
@@ -218,13 +218,18 @@ class ExplorerSession:
         }
         if not feature.is_numeric:
             texts = self._level_texts(feature)
-            return {**told, "levels": texts, "groups": len(texts) <= MOST_GROUPS}
+            return {**described, "levels": texts, "groups": len(texts) <= MOST_GROUPS}
         known = self._matrix[:, j][~np.isnan(self._matrix[:, j])]
         both = np.append(known, [end for end in (feature.low, feature.high) if not np.isnan(end)])
         stops = np.unique(np.quantile(both, np.linspace(0, 1, STOPS + 1), method="inverted_cdf")) if both.size else both
         cells = pd.Series(feature.decode(stops))
         texts = [self._names.text(feature.name, cell, unit=False) for cell in cells]
-        return {**told, "stops": [_cell(feature, x) for x in cells], "texts": texts, "whole": feature.decimals == 0}
+        return {
+            **described,
+            "stops": [_cell(feature, x) for x in cells],
+            "texts": texts,
+            "whole": feature.decimals == 0,
+        }
 
     def _level_texts(self, feature: Feature) -> list[str]:
         assert feature.levels is not None
@@ -233,7 +238,7 @@ class ExplorerSession:
     def _page(self, message: Mapping[str, Any], found: Bools, named: Bools) -> Reply:
         """Return a page of the people `found` by a search; matches by name come first."""
         if self._left_out is not None:
-            self._left_out.tell("The table", NOT_SHOWN)
+            self._left_out.warn("The table", NOT_SHOWN)
         chosen = np.flatnonzero(found & self._chosen(message))
         chosen = chosen[np.argsort(~named[chosen], kind="stable")]
         page = check_count(message.get("page", 0), "page", least=0)
@@ -337,13 +342,13 @@ class ExplorerSession:
             return {"plans": [], "reason": self._reason(reason), "already": reason == ALREADY}
         rows = self._schema.encode(found.frame.reset_index(drop=True)).matrix
         changes = found.changes()
-        below, told = found.below_floor(), found.suspicious("all")["words"]
+        below, suspicious = found.below_floor(), found.suspicious("all")["words"]
         ranks = found.frame.index.get_level_values("rank")
         made = []
         for place, rank in enumerate(ranks.tolist()):
             of_rank = changes[changes["rank"] == rank]
             roles = dict(zip(of_rank["feature"], of_rank["role"]))
-            words = told[told.index.get_level_values("rank") == rank]
+            words = suspicious[suspicious.index.get_level_values("rank") == rank]
             score = found.measures["prediction"].iloc[place]
             plan = self._plan(plans.person, rows[place], score, roles, found.computed)
             plan |= {
@@ -586,9 +591,9 @@ class ExplorerSession:
     def _criticise(self, message: Mapping[str, Any]) -> Reply:
         generator = self._explainer.generator_
         decision = self._answer_of_all.wanted if generator.conditions_on_decision_ else None
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             criticism = generator.criticise(self._people, decision=decision, progress=False)
-        for text in (str(each.message) for each in told):
+        for text in (str(each.message) for each in caught):
             warn(ALL_TRAINING if "fitted on" in text else text)
         rows = []
         for name, each in criticism.table.iterrows():

@@ -58,13 +58,13 @@ class PlanSettings:
         for key, each in _table(given.get("features"), "settings.features").items():
             j = read_place(key, len(schema), "settings.features")
             feature = schema.features[j]
-            asked = _table(each, f"settings of {feature.name!r}", LIMITS)
-            made = _limit(feature, asked)
+            of_feature = _table(each, f"settings of {feature.name!r}", LIMITS)
+            made = _limit(feature, of_feature)
             if made is not None:
                 if feature.name in fixed:
                     raise InputError(f"{feature.name!r} is fixed; give limits to other features.")
                 limits.append((j, made))
-            hard = check_not_negative(asked.get("hard", 1.0), f"hard of {feature.name!r}")
+            hard = check_not_negative(of_feature.get("hard", 1.0), f"hard of {feature.name!r}")
             if hard != 1.0:
                 feature_weights.append((feature.name, hard))
         diverse, recourse = (given.get(name, getattr(cls, name)) for name in ("diverse", "recourse"))
@@ -149,20 +149,22 @@ def _table(given: Any, where: str, known: tuple[str, ...] = ()) -> Mapping[str, 
     return given
 
 
-def _limit(feature: Feature, asked: Mapping[str, Any]) -> Allow | None:
+def _limit(feature: Feature, limits: Mapping[str, Any]) -> Allow | None:
     """Return the constraint of a message on a feature; None without any."""
-    if asked.get("may") is False:
+    if limits.get("may") is False:
         return allow(feature.name, direction="none")
     bounds: dict[str, Any] = {}
     for end in ("low", "high"):
-        if asked.get(end) is not None:
-            bounds[end] = asked[end] if feature.is_numeric else _level(feature, asked[end])
-    if asked.get("levels") is not None:
-        if feature.is_numeric or not isinstance(asked["levels"], (list, tuple)):
-            raise InputError(f"levels of {feature.name!r} is {spell(asked['levels'])}; give a list of codes of levels.")
-        bounds["levels"] = [_level(feature, code) for code in asked["levels"]]
-    if asked.get("direction") is not None:
-        bounds["direction"] = asked["direction"]
+        if limits.get(end) is not None:
+            bounds[end] = limits[end] if feature.is_numeric else _level(feature, limits[end])
+    if limits.get("levels") is not None:
+        if feature.is_numeric or not isinstance(limits["levels"], (list, tuple)):
+            raise InputError(
+                f"levels of {feature.name!r} is {spell(limits['levels'])}; give a list of codes of levels."
+            )
+        bounds["levels"] = [_level(feature, code) for code in limits["levels"]]
+    if limits.get("direction") is not None:
+        bounds["direction"] = limits["direction"]
     return allow(feature.name, **bounds) if bounds else None
 
 
@@ -198,10 +200,10 @@ def python_call(settings: PlanSettings, place: int, rank: int) -> str:
 
 
 def _python_limit(limit: Allow) -> str:
-    told = _arguments(limit)
+    arguments = _arguments(limit)
     if limit.levels is not None:  # values, where a file has texts
-        told["levels"] = list(limit.levels)
-    return ", ".join([repr(limit.feature), *(f"{name}={value!r}" for name, value in told.items())])
+        arguments["levels"] = list(limit.levels)
+    return ", ".join([repr(limit.feature), *(f"{name}={value!r}" for name, value in arguments.items())])
 
 
 def r_call(settings: PlanSettings, place: int, rank: int) -> str:

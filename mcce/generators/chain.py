@@ -561,7 +561,7 @@ class ChainModel(Generator):
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
         X_new, left_out = without_unknown_levels(X_new, self.schema_)
         if left_out is not None:
-            left_out.tell("X_new", "The conditionals are tested without such rows.")
+            left_out.warn("X_new", "The conditionals are tested without such rows.")
             decision, sample_weight = left_out.cut(decision), left_out.cut(sample_weight)
         table = self.schema_.encode(X_new, "X_new")
         if self.conditions_on_decision_ != (decision is not None):
@@ -630,7 +630,7 @@ class ChainModel(Generator):
         seed = self.seed_ if random_state is None else resolve_seed(random_state)
         X, left_out = without_unknown_levels(X, self.schema_)
         if left_out is not None:
-            left_out.tell("X", "The graph is tested without such rows.")
+            left_out.warn("X", "The graph is tested without such rows.")
         table = self.schema_.encode(X)
         if table.n_rows < LEAST_ROWS:
             raise InputError(

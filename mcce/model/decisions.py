@@ -311,8 +311,8 @@ class ScoreDecision(SourceDecision):
         elif of is None and self.source.method == "predict_proba":
             of = 1
         whose = "" if of is None else f" of {'class' if by_class else 'column'} {spell(of)}"
-        asked = self.interval.phrase(probability=self.source.method == "predict_proba")
-        return with_margin(f"{_noun(self.source)}{whose} {asked}", self.interval.margin)
+        condition = self.interval.phrase(probability=self.source.method == "predict_proba")
+        return with_margin(f"{_noun(self.source)}{whose} {condition}", self.interval.margin)
 
     def ends(self) -> tuple[float, ...]:
         return tuple(end for end in (self.inside.low, self.inside.high) if math.isfinite(end))

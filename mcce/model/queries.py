@@ -223,7 +223,7 @@ class TrainingTable:
 
     def relative_weights(self) -> Floats | None:
         """Return the relative weights of the rows (`mcce.table.weights`), or None."""
-        return None if self.weights is None else read_weights(self.weights, self.weights.size, tell=False)
+        return None if self.weights is None else read_weights(self.weights, self.weights.size, warn=False)
 
     def wanted(self) -> Bools:
         return self.answer().wanted if self.answered is None else self.answered

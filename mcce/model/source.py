@@ -43,7 +43,7 @@ class Source:
 
     def query(self, frame: Rows, what: str) -> Reply:
         """Query the model for every row of `frame`; `what` describes the rows in messages."""
-        asked = f"{self.name}, queried with {len(frame)} rows ({what}),"
+        subject = f"{self.name}, queried with {len(frame)} rows ({what}),"
         try:
             function = self.model if self.method is None else getattr(self.model, self.method)
             with one_native_thread():
@@ -52,7 +52,7 @@ class Source:
             message = str(err).strip() or "no message"
             between = "\n" if "\n" in message else " "  # the whole message: its last line often has the remedy
             raise ModelError(
-                f"{asked} raised {type(err).__name__}: {message.rstrip('.')}.{between}Check that it is "
+                f"{subject} raised {type(err).__name__}: {message.rstrip('.')}.{between}Check that it is "
                 "fitted and takes ",
                 Either(
                     PythonOnly(f"a {type(frame).__name__} of shape {frame.shape}"),
@@ -60,7 +60,7 @@ class Source:
                 ),
                 ".",
             ) from err
-        return Reply.read(result, frame, asked)
+        return Reply.read(result, frame, subject)
 
     def _handed(self, frame: Rows) -> Any:
         family = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(self.model).__mro__}
@@ -79,10 +79,10 @@ class Reply:
     values: npt.NDArray[Any]
     columns: list[Any] | None
     frame: Rows
-    asked: str
+    subject: str
 
     @classmethod
-    def read(cls, result: Any, frame: Rows, asked: str) -> Reply:
+    def read(cls, result: Any, frame: Rows, subject: str) -> Reply:
         """Read frames, series, lists, nullable and masked arrays by position."""
         try:
             result = read_frame(result, "the reply") if is_other_frame(result) else result
@@ -92,9 +92,9 @@ class Reply:
                 values[np.ma.getmaskarray(result)] = None
         except Exception as err:
             kind = type(result).__name__
-            raise ModelError(f"{asked} returned a {kind} that is not an array: {err}. ", WAY_OUT) from err
+            raise ModelError(f"{subject} returned a {kind} that is not an array: {err}. ", WAY_OUT) from err
         columns = list(result.columns) if isinstance(result, pd.DataFrame) else None
-        reply = cls(values, columns, frame, asked)
+        reply = cls(values, columns, frame, subject)
         if values.ndim > 2:
             reply.refuse(f"returned a table for each of {len(values)} outputs. ", WAY_OUT)
         if values.ndim == 0 and len(frame) > 1:
@@ -103,11 +103,11 @@ class Reply:
             reply.refuse(f"returned {len(values)} values, expected {len(frame)}, one per row.")
         if values.ndim == 2 and values.shape[1] == 0:
             reply.refuse("returned a table without columns. ", WAY_OUT)
-        return cls(values.reshape(len(frame), -1), columns, frame, asked)
+        return cls(values.reshape(len(frame), -1), columns, frame, subject)
 
     def refuse(self, *problem: Part) -> NoReturn:
         """Raise a `ModelError` that states the model, the rows and the problem."""
-        raise ModelError(f"{self.asked} ", *problem)
+        raise ModelError(f"{self.subject} ", *problem)
 
     def column(self, expected: str) -> npt.NDArray[Any]:
         """Return the only column, without missing values."""

@@ -297,26 +297,26 @@ class KnownCells(NamedTuple):
     holds : the origin of each slot, -1 for an empty slot.
     bins : the bins of its cells.
     share : its share by tree.
-    asked : by column and tree, whether the column is the tree's target or is used on the origin's path.
+    used : by column and tree, whether the column is the tree's target or is used on the origin's path.
     """
 
     holds: npt.NDArray[np.int64]
     bins: npt.NDArray[np.uint8]
     share: npt.NDArray[np.float64]
-    asked: npt.NDArray[np.bool_]
+    used: npt.NDArray[np.bool_]
 
 
 @inner
-def look_up_origin(row, bins, trees, last, own_bins, share, asked):
+def look_up_origin(row, bins, trees, last, own_bins, share, used):
     """Write the shares of an origin by tree, and the columns that each tree uses on its path."""
-    asked[:] = False
+    used[:] = False
     for j in range(row.size):
         own_bins[j] = bin_of(row[j], bins.edges, bins.first[j], bins.first[j + 1], last)
     for a in range(trees.targets.size):
         node = trees.roots[a]
-        asked[trees.targets[a], a] = True
+        used[trees.targets[a], a] = True
         while trees.column[node] != LEAF:
-            asked[trees.column[node], a] = True
+            used[trees.column[node], a] = True
             node = child(own_bins, trees, node)
         share[a] = trees.share[trees.left[node], own_bins[trees.targets[a]]]
 
@@ -325,7 +325,7 @@ def look_up_origin(row, bins, trees, last, own_bins, share, asked):
 def share_cells(rows, some, bins, trees, last, known, share):
     """Write the shares of some rows by tree; `known` is working memory with one slot."""
     for i in some:
-        look_up_origin(rows[i], bins, trees, last, known.bins[0], share[i], known.asked[0])
+        look_up_origin(rows[i], bins, trees, last, known.bins[0], share[i], known.used[0])
 
 
 @entry
@@ -341,7 +341,7 @@ def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
         g = own.of[f]
         slot = f % known.holds.size
         if known.holds[slot] != f:
-            look_up_origin(origins[f], bins, trees, last, known.bins[slot], known.share[slot], known.asked[slot])
+            look_up_origin(origins[f], bins, trees, last, known.bins[slot], known.share[slot], known.used[slot])
             known.holds[slot] = f
         affected[:] = False
         farthest = 0.0
@@ -353,7 +353,7 @@ def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
             if differ(x, origins[f, j]):
                 room[j] = bin_of(x, bins.edges, bins.first[j], bins.first[j + 1], last)
                 for a in range(affected.size):
-                    affected[a] |= known.asked[slot, j, a]
+                    affected[a] |= known.used[slot, j, a]
         lowest, total = 1.0, 0.0
         for a in range(affected.size):
             j = trees.targets[a]

@@ -408,8 +408,8 @@ class _Finder(SearchedColumns):
             bands = (rows[1:] != rows[:-1]).sum(axis=0) < self.n_values
             # if values occur once each, only monotone functions and functions with bands are evidence
             repeated = self.sample.shape[0] - self.n_values[x]
-            told = repeated * np.log(np.maximum(self.n_values, 1)) >= -self.least(self.n_functions)
-            may_be = bands | told | np.isnan(rows).any(axis=0)
+            repeats = repeated * np.log(np.maximum(self.n_values, 1)) >= -self.least(self.n_functions)
+            may_be = bands | repeats | np.isnan(rows).any(axis=0)
             seen &= rises | falls | (may_be & ~np.array([self.is_ordered(j) for j in range(len(self.features))]))
         return [y for y in self.varying if y != x and seen[y]]
 
@@ -598,10 +598,10 @@ class _Finder(SearchedColumns):
                 continue
             for (kind, *places), relation in self._written(alike):
                 divisor = places[2] if kind == "quotient" else None
-                asked = self.chance_of_equation(relation, places, divisor)
-                if asked <= self.least(n_tried):
+                p_value = self.chance_of_equation(relation, places, divisor)
+                if p_value <= self.least(n_tried):
                     rows = int(self.shown(self.matrix, places, divisor).sum())
-                    found.append(replace(relation, rows=rows, chance=self.adjusted(asked, n_tried)))
+                    found.append(replace(relation, rows=rows, chance=self.adjusted(p_value, n_tried)))
                     done.add(three)
                     self.triples.append(tuple(places))
         for triple in self.triples:

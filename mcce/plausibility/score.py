@@ -422,8 +422,8 @@ class Plausibility:
 
     def _room_for_cells(self, n: int) -> KnownCells:
         p, n_trees = self.scale.size, self.conditionals[0].targets.size
-        asked = np.empty((n, p, n_trees), dtype=np.bool_)
-        return KnownCells(_empty_slots(n), np.empty((n, p), np.uint8), np.empty((n, n_trees)), asked)
+        used = np.empty((n, p, n_trees), dtype=np.bool_)
+        return KnownCells(_empty_slots(n), np.empty((n, p), np.uint8), np.empty((n, n_trees)), used)
 
     def move_origins(self, origins: Origins, places: Ints, rows: Floats, fold: Ints) -> None:
         """Replace some origins by other rows, given their folds, so that the rows made from them differ less."""

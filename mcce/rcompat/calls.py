@@ -61,24 +61,24 @@ from mcce.table.left_out import LeftOut
 from mcce.table.suggest import suggest_fixed as suggest
 
 Sent = Mapping[str, Any]  # a table: "n_rows", "columns", "index" or "labels"
-Ask = Callable[[str, int, list[bytearray]], Mapping[str, Any]]
+CallR = Callable[[str, int, list[bytearray]], Mapping[str, Any]]
 
 
 def attempt(name: str, *arguments: Any) -> dict[str, Any]:
     """Call a function of this module by name; return its `value`, or the `error` and its class, and all `warnings`."""
-    told: dict[str, Any] = {"value": None, "error": None, "kind": None}
+    outcome: dict[str, Any] = {"value": None, "error": None, "kind": None}
     dialect = RDialect(name)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", MCCEWarning)
         try:
-            told["value"] = FUNCTIONS[name](*arguments)
+            outcome["value"] = FUNCTIONS[name](*arguments)
         except MCCEError as error:
-            told |= {"error": error.worded(dialect), "kind": type(error).__name__}
+            outcome |= {"error": error.worded(dialect), "kind": type(error).__name__}
         except Exception as error:
-            told |= {"error": f"{type(error).__name__}: {error}", "kind": "PythonError"}
-    told["warnings"] = [each.message.worded(dialect) for each in caught if isinstance(each.message, MCCEWarning)]
-    return told
+            outcome |= {"error": f"{type(error).__name__}: {error}", "kind": "PythonError"}
+    outcome["warnings"] = [each.message.worded(dialect) for each in caught if isinstance(each.message, MCCEWarning)]
+    return outcome
 
 
 class RScores:
@@ -86,14 +86,14 @@ class RScores:
 
     Parameters
     ----------
-    ask : callable
+    call_r : callable
         R's function.
     tables : sequence of (name, columns)
         The names of R's templates of a frame, one for each query in order; the last is used for all further queries.
     """
 
-    def __init__(self, ask: Ask, tables: Sequence[tuple[str, Sequence[SentColumn]]]) -> None:
-        self._ask = ask
+    def __init__(self, call_r: CallR, tables: Sequence[tuple[str, Sequence[SentColumn]]]) -> None:
+        self._call_r = call_r
         self._tables = list(tables)
         self._thread = threading.get_ident()
         self.__name__ = "score"  # the predicted quantity, for messages
@@ -106,7 +106,7 @@ class RScores:
         if len(self._tables) > 1:
             del self._tables[0]
         parts = [part for column in write_table(frame, columns) for part in column]
-        reply = self._ask(table, len(frame), parts)
+        reply = self._call_r(table, len(frame), parts)
         if reply.get("error") is not None:
             raise RError(str(reply["error"]))
         column, answers = read_column({"name": "answer", **reply}, int(reply["n_rows"]))
@@ -333,7 +333,7 @@ def restore_result(file: bytes) -> Counterfactuals:
 
 
 def explain_mcce(
-    ask: Ask, x_explain: Sent, x_train: Sent | None, options: Mapping[str, Any], random_seed: bytes
+    call_r: CallR, x_explain: Sent, x_train: Sent | None, options: Mapping[str, Any], random_seed: bytes
 ) -> dict[str, Any]:
     """Run `mcce.rcompat.explain_mcce`; without a seed, continue R's session stream, `.Random.seed`."""
     arguments = {name: _whole(value) for name, value in options.items()}
@@ -350,10 +350,10 @@ def explain_mcce(
     kept = set(fixed if model is None else map(str, model.fixed_features))
     generated = [known.get(column.name, column) if column.name in kept else column for column in trained]
     templates = [("sim", generated)] if model is not None else [("train", trained), ("sim", generated)]
-    asked = RScores(ask, templates)
-    found = rcompat_explain(None, factuals, train, lambda _, rows: asked(rows), featuremodel_object=model, **arguments)
+    scores = RScores(call_r, templates)
+    found = rcompat_explain(None, factuals, train, lambda _, rows: scores(rows), featuremodel_object=model, **arguments)
     ids = [SentColumn(name, "integer") for name in ("id_explain", "counterfactual_rank")]
-    told: dict[str, Any] = {
+    written: dict[str, Any] = {
         "cf": _written(found.cf, [*ids, *generated]),
         "cf_measures": _written(found.cf_measures),
         "fixed_features": list(map(str, found.fixed_features)),
@@ -363,8 +363,8 @@ def explain_mcce(
         "random_seed": bytearray(session.random_seed.astype("<i4").tobytes()),
     }
     if found.sim_data is not None:
-        told["sim_data"] = _written(found.sim_data, [ids[0], *generated])
-    return told
+        written["sim_data"] = _written(found.sim_data, [ids[0], *generated])
+    return written
 
 
 def send_frame(frame: pd.DataFrame) -> dict[str, Any]:

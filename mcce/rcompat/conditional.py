@@ -122,7 +122,7 @@ class RConditional(ConditionalSampler):
         """Return the model that R has fitted, or its key."""
 
     @abstractmethod
-    def ask_r(self, question: str, learned: Any, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
+    def query_r(self, question: str, learned: Any, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
         """Return R's values for the rows, column by column; drawn levels are positions among the levels of `y`.
 
         Parameters
@@ -198,18 +198,18 @@ class RConditional(ConditionalSampler):
     def _draw_until_allowed(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         """Redraw each row until its value is allowed; each call of R makes several attempts."""
         drawn: dict[int, Floats] = {}  # by attempt, for the rows that were pending at the call of R
-        asked = np.arange(given.n_rows)
+        drawn_for = np.arange(given.n_rows)
 
         def draw(waiting: Ints, attempt: int) -> RestrictedDraw:
-            nonlocal asked
+            nonlocal drawn_for
             if attempt not in drawn:
-                asked = waiting
+                drawn_for = waiting
                 n = min(max(1, attempt), max(1, ASKED_TOGETHER // waiting.size), REJECTION_ROUNDS - attempt)
                 streams = [rng.child("attempt", k).take(waiting) for k in range(attempt, attempt + n)]
                 numbers = np.concatenate([each.uniform() for each in streams])
                 found = self._draw_by(given.take(np.tile(waiting, n)), numbers).reshape(n, -1)
                 drawn.update(enumerate(found, attempt))
-            tried = drawn.pop(attempt)[np.searchsorted(asked, waiting)]
+            tried = drawn.pop(attempt)[np.searchsorted(drawn_for, waiting)]
             mass = np.zeros(waiting.size) if within.weighted else None
             return RestrictedDraw(tried, ~within.take(waiting).allows(tried), mass)
 
@@ -304,38 +304,40 @@ class RConditional(ConditionalSampler):
             inside = np.flatnonzero(fold == held_out)
             others = np.flatnonzero(fold != held_out)
             learned = self._learn(given.take(others), Column(target.feature, values[others]), seed)
-            outer[inside] = self._ask("quantiles", learned, given.take(inside), levels[[0, -1]], 2)
+            outer[inside] = self._query("quantiles", learned, given.take(inside), levels[[0, -1]], 2)
             self.forget_in_r(learned)
         tails = Tails.read(outer, values, float(levels[0]))
-        asked = self._ask("quantiles", self.learned_, given, levels, levels.size)
-        predicted = PredictedQuantiles.arrange(asked, levels, tails)
+        quantiles = self._query("quantiles", self.learned_, given, levels, levels.size)
+        predicted = PredictedQuantiles.arrange(quantiles, levels, tails)
         shared = SharedNumbers.read(predicted, values, None)
         return PredictedNumbers(levels, tails, shared, ColumnDensity.of(values), Cells.of(values))
 
     def _probabilities(self, given: Table, seed: int = 1) -> Floats:
         """Return the probabilities of all levels, including levels without training rows."""
         probabilities = np.zeros((given.n_rows, self.n_levels_))
-        asked = self._ask("probs", self.learned_, given, np.empty(0), self.codes_.size, seed)
-        probabilities[:, self.codes_.astype(np.intp)] = asked
+        answer = self._query("probs", self.learned_, given, np.empty(0), self.codes_.size, seed)
+        probabilities[:, self.codes_.astype(np.intp)] = answer
         return probabilities
 
     def _predicted(self, given: Table) -> PredictedQuantiles:
         levels = self.numbers_.levels
-        asked = self._ask("quantiles", self.learned_, given, levels, levels.size)
-        return PredictedQuantiles.arrange(asked, levels, self.numbers_.tails)
+        quantiles = self._query("quantiles", self.learned_, given, levels, levels.size)
+        return PredictedQuantiles.arrange(quantiles, levels, self.numbers_.tails)
 
     def _draw_numbers(self, predicted: PredictedQuantiles, rng: RowStreams, within: Within) -> Floats:
         shared = self.numbers_.shared
         bounds = shared.bounds(*within.bounds(predicted.knots.shape[0]))
         return shared.become(predicted.draw(rng.uniform(), *bounds))
 
-    def _ask(self, question: str, learned: Any, given: Table, numbers: Floats, n_columns: int, seed: int = 1) -> Floats:
+    def _query(
+        self, question: str, learned: Any, given: Table, numbers: Floats, n_columns: int, seed: int = 1
+    ) -> Floats:
         """Return a matrix of R's values; equal rows are passed once."""
         if not given.n_rows:
             return np.empty((0, n_columns))
         rows, place = np.unique(given.matrix, axis=0, return_inverse=True)
         distinct = as_frame(Table(given.features, np.asfortranarray(rows)))
-        answer = self.ask_r(question, learned, distinct, numbers, seed)
+        answer = self.query_r(question, learned, distinct, numbers, seed)
         return self._checked(answer, question, len(rows) * n_columns).reshape(len(rows), -1, order="F")[place.ravel()]
 
     def _draw_by(self, given: Table, uniform: Floats) -> Floats:
@@ -347,7 +349,7 @@ class RConditional(ConditionalSampler):
     def _draw(self, question: str, given: Table, numbers: Floats, seed: int = 1) -> Floats:
         if not given.n_rows:
             return np.empty(0)
-        answer = self.ask_r(question, self.learned_, as_frame(given), numbers, seed)
+        answer = self.query_r(question, self.learned_, as_frame(given), numbers, seed)
         drawn = self._checked(answer, "draw", given.n_rows)
         return drawn if not self.codes_.size else self.codes_[drawn.astype(np.intp)]
 
@@ -365,16 +367,16 @@ class RConditional(ConditionalSampler):
         uniform = (np.arange(rows.size) + 0.5) / rows.size
         question = self.question()
 
-        def ask(which: Ints, u: Floats, seed: int) -> Floats:
+        def values(which: Ints, u: Floats, seed: int) -> Floats:
             some = given.take(which)
             if question == "probs":
                 return self._probabilities(some, seed)
             if question == "quantiles":
                 levels = self.numbers_.levels
-                return self._ask("quantiles", self.learned_, some, levels, levels.size, seed)
+                return self._query("quantiles", self.learned_, some, levels, levels.size, seed)
             return self._draw("draw", some, u, seed)
 
-        together, apart = ask(rows, uniform, 1)[::-2], ask(rows[::-2], uniform[::-2], 2)
+        together, apart = values(rows, uniform, 1)[::-2], values(rows[::-2], uniform[::-2], 2)
         if not np.allclose(together, apart, rtol=1e-9, atol=1e-12):
             remedy = f" To draw with R's generator, set {self.own_rng_as_written}." if question == "draw" else ""
             raise SamplerError(

@@ -214,11 +214,11 @@ def _decision(
             ".",
         )
 
-    def asked(frame: Any) -> Any:
+    def predict(frame: Any) -> Any:
         return predict_model(model, frame)
 
-    asked.__name__ = name_of(predict_model)
-    return resolve_decision(interval, asked)
+    predict.__name__ = name_of(predict_model)
+    return resolve_decision(interval, predict)
 
 
 def _ends(c_int: Sequence[float] | Interval) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 R registers a function of (what, key, table) under a name (`lend`); a stored explainer has only the name. "learn" gets
 givens, target `y` and `seed`, and returns a key; "forget" drops it. "probs", "quantiles", "draw" and "own_draw" get
-rows, `numbers` and `seed`, and return the bytes of doubles (`RConditional.ask_r`). Tables are written by
+rows, `numbers` and `seed`, and return the bytes of doubles (`RConditional.query_r`). Tables are written by
 `mcce.rcompat.columns`.
 """
 
@@ -48,12 +48,12 @@ class LentSampler(RConditional):
     ----------
     name : str
         The name under which R has registered its functions.
-    asks : {"draw", "probs", "quantiles"}
+    function : {"draw", "probs", "quantiles"}
         What the functions return.
     own_rng : bool
         Whether `draw` uses R's generator.
     kinds : sequence of str or None
-        Kinds of target that the functions can draw; None for all kinds that suit `asks`.
+        Kinds of target that the functions can draw; None for all kinds that suit `function`.
     maker : str
         The function of the R package that created the sampler, for messages.
     n_quantiles : int
@@ -68,7 +68,7 @@ class LentSampler(RConditional):
         self,
         *,
         name: str = "",
-        asks: str = "draw",
+        function: str = "draw",
         own_rng: bool = False,
         kinds: Sequence[str] | None = None,
         maker: str = "r_sampler()",
@@ -76,7 +76,7 @@ class LentSampler(RConditional):
         random_state: int = 0,
     ) -> None:
         self.name = name
-        self.asks = asks
+        self.function = function
         self.own_rng = own_rng
         self.kinds = kinds
         self.maker = maker
@@ -96,18 +96,18 @@ class LentSampler(RConditional):
             )
 
     def question(self) -> str:
-        return self.asks
+        return self.function
 
     def check_parameters(self) -> None:
-        if self.asks not in QUESTIONS:
-            raise InputError(f"asks of LentSampler is {self.asks!r}; {did_you_mean(self.asks, QUESTIONS)}")
+        if self.function not in QUESTIONS:
+            raise InputError(f"function of LentSampler is {self.function!r}; {did_you_mean(self.function, QUESTIONS)}")
         super().check_parameters()
 
     def learn_in_r(self, x: pd.DataFrame, y: pd.Series[Any], seed: int) -> str:
         target = _sent(y.to_frame())["columns"][0]
         return str(self._call("learn", "", {**_sent(x), "y": target, "seed": seed})["key"])
 
-    def ask_r(self, question: str, learned: str, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
+    def query_r(self, question: str, learned: str, newdata: pd.DataFrame, numbers: Floats, seed: int) -> Floats:
         packed = bytearray(numbers.astype("<f8").tobytes())
         answer = self._call(question, learned, {**_sent(newdata), "numbers": packed, "seed": seed})
         return np.frombuffer(bytes(answer["values"]), dtype="<f8").astype(np.float64)

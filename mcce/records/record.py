@@ -148,13 +148,13 @@ def make_bodies(found: Result) -> Iterator[dict[str, Any]]:
     for id, rank, feature, before, after, role in zip(
         *(table[c] for c in ("id", "rank", "feature", "from", "to")), roles
     ):
-        told = {"feature": str(feature), "from": cell(before), "to": cell(after), "role": role}
-        changes.setdefault((id, rank), []).append(told)
+        entry = {"feature": str(feature), "from": cell(before), "to": cell(after), "role": role}
+        changes.setdefault((id, rank), []).append(entry)
     follow: dict[Any, list[dict[str, Any]]] = {}
     if found.consequences is not None:
         for row in found.consequences.astype(object).to_dict("records"):
-            told = {name: figure(row[name]) for name in ("feature", "low", "high", "share")}
-            follow.setdefault((row["id"], row["rank"]), []).append(told)
+            entry = {name: figure(row[name]) for name in ("feature", "low", "high", "share")}
+            follow.setdefault((row["id"], row["rank"]), []).append(entry)
     reasons = dict(zip(found.unexplained.index, found.unexplained["reason"]))
     rows: dict[int, list[int]] = {}
     for k, factual in enumerate(owners(found).tolist()):

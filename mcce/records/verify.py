@@ -278,14 +278,14 @@ def _explain_again(group: Sequence[Named], explainer: Any) -> list[str]:
     except (MCCEError, AttributeError, LookupError, TypeError, ValueError) as error:  # of a forged record
         why = str(error).rstrip(".") if isinstance(error, MCCEError) else f"a part of it is wrong ({error})"
         return [f"{name} cannot be reproduced: {why}" for name, _ in group]
-    told = []
+    problems = []
     for (name, record), again in zip(group, make_bodies(found)):
         words = {name: record["decision"].get(name) for name in ("wanted", "rule")}  # texts of the job
         again["decision"] |= words
         parts = [part for part in COMPARED if canonical(record[part]) != canonical(again[part])]
         if parts:
-            told.append(f"{name} is not reproduced: {_first_difference(record, again, parts)}")
-    return told
+            problems.append(f"{name} is not reproduced: {_first_difference(record, again, parts)}")
+    return problems
 
 
 def _first_difference(stated: Any, now: Any, keys: Sequence[Any]) -> str:

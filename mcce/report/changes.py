@@ -24,7 +24,7 @@ from mcce.base.arrays import Bools
 from mcce.report.names import PREDICTION, Names, value_text
 from mcce.table.dtypes import is_dated
 
-Ask = Callable[[pd.DataFrame, pd.DataFrame], tuple[npt.NDArray[Any], Bools]]
+Predict = Callable[[pd.DataFrame, pd.DataFrame], tuple[npt.NDArray[Any], Bools]]
 
 
 def differs(before: pd.Series[Any], after: pd.Series[Any]) -> NDArray[np.bool_]:
@@ -96,7 +96,7 @@ def directions(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[n
     return step
 
 
-def told_by_row(
+def texts_by_row(
     changes: pd.DataFrame, in_words: pd.DataFrame, places: pd.Index[Any], roles: Sequence[str]
 ) -> dict[str, list[str]]:
     """Return for each (id, rank) the names of the changed features, of those of each role, and the changes.
@@ -111,13 +111,13 @@ def told_by_row(
     by_row["changes"] = names + ": " + in_words["from"].astype(str) + " -> " + in_words["to"].astype(str)
     number = {place: row for row, place in enumerate(places)}
     row_of = np.array([number[place] for place in zip(changes["id"], changes["rank"])], dtype=np.intp)
-    told: dict[str, list[str]] = {}
+    columns: dict[str, list[str]] = {}
     for column, texts in by_row.items():
         parts: list[list[str]] = [[] for _ in number]
         for row, text in zip(row_of[changes.index.isin(texts.index)], texts):
             parts[row].append(text)
-        told[column] = [", ".join(each) for each in parts]
-    return told
+        columns[column] = [", ".join(each) for each in parts]
+    return columns
 
 
 def _has_order(column: pd.Series[Any]) -> bool:
@@ -172,7 +172,7 @@ def count_changes(
     return table.rename_axis("feature").sort_values("times", ascending=False, kind="stable")
 
 
-def predict_changes(before: pd.DataFrame, after: pd.DataFrame, changed: Bools, ask: Ask) -> pd.DataFrame:
+def predict_changes(before: pd.DataFrame, after: pd.DataFrame, changed: Bools, predict: Predict) -> pd.DataFrame:
     """Query the model about a factual with one change of its counterfactual, and with all but one.
 
     Parameters
@@ -197,7 +197,7 @@ def predict_changes(before: pd.DataFrame, after: pd.DataFrame, changed: Bools, a
     both = [pd.concat([before.iloc[:, j], after.iloc[:, j]], ignore_index=True) for j in range(changed.size)]
     variants = pd.DataFrame({j: column.take(taken[:, j].astype(np.intp)).array for j, column in enumerate(both)})
     variants.columns = before.columns
-    scores, wanted = ask(variants, before)
+    scores, wanted = predict(variants, before)
     cells = {
         "from": [both[j].astype(object).iloc[0] for j in places],
         "to": [both[j].astype(object).iloc[1] for j in places],
@@ -217,19 +217,19 @@ def in_words(table: pd.DataFrame, features: Iterable[Hashable], names: Names) ->
     """Return a table of changes, a row for each of `features`, with texts in `from` and `to`, labels in `feature`."""
     named = list(features)
     pairs = [names.pair(name, *cells) for name, *cells in zip(named, table["from"], table["to"])]
-    told = table.copy()
+    words = table.copy()
     for k, column in enumerate(("from", "to")):
-        told[column] = pd.Series([pair[k] for pair in pairs], index=table.index, dtype=object)
-    if "feature" in told:
-        told["feature"] = pd.Series([names.label(name) for name in named], index=table.index, dtype=object)
-    return told
+        words[column] = pd.Series([pair[k] for pair in pairs], index=table.index, dtype=object)
+    if "feature" in words:
+        words["feature"] = pd.Series([names.label(name) for name in named], index=table.index, dtype=object)
+    return words
 
 
 def contributions_in_words(table: pd.DataFrame, names: Names) -> pd.DataFrame:
     """Return a table of `predict_changes` with labels, and with values and predictions as texts."""
-    told = in_words(table, table.index, names)
+    words = in_words(table, table.index, names)
     for column in ("alone", "without"):
-        told[column] = pd.Series(
-            [names.text(PREDICTION, value, 3) for value in table[column]], told.index, dtype=object
+        words[column] = pd.Series(
+            [names.text(PREDICTION, value, 3) for value in table[column]], words.index, dtype=object
         )
-    return told.set_axis(pd.Index([names.label(name) for name in table.index], name="feature"), axis=0)
+    return words.set_axis(pd.Index([names.label(name) for name in table.index], name="feature"), axis=0)

@@ -322,7 +322,7 @@ class Picture:
     caption: str
 
 
-def _asked(constraints: Sequence[ConstraintWords]) -> str:
+def _constraint_table(constraints: Sequence[ConstraintWords]) -> str:
     """Return the table of constraints; on narrow screens each cell has a label."""
     heads = ("constraint", "unconstrained draws that violate it", "draws with an allowed value")
     names = "".join(f'<th scope="col">{name}</th>' for name in heads)
@@ -418,7 +418,7 @@ def result_page(
             parts.append(f'<h2>All cases</h2><section class="answer">{figures}{_figure(_overall(found))}</section>')
     constraints = constraint_words(found.constraints)
     if constraints:
-        parts.append(f"<h2>What may change</h2><p>{CONSTRAINTS}</p>{_asked(constraints)}")
+        parts.append(f"<h2>What may change</h2><p>{CONSTRAINTS}</p>{_constraint_table(constraints)}")
     legend = escape(LEGEND.format(found.names.label(PREDICTION)))
     parts.append(f"<h2>Table</h2><p>{legend}</p>{result_table(found, FACTUALS_ON_PAGE, with_headline=not len(found))}")
     if diagnostics is not None:
@@ -446,8 +446,8 @@ def _without(found: Result) -> list[str]:
     """Return why some cases have no counterfactual, for those with a known remedy."""
     if "would_help" not in found.unexplained:
         return []
-    told = found.unexplained.index[found.unexplained["would_help"].notna()]
-    return [sentence(found, id) for id in told[:UNEXPLAINED]]
+    explained = found.unexplained.index[found.unexplained["would_help"].notna()]
+    return [sentence(found, id) for id in explained[:UNEXPLAINED]]
 
 
 def _figures(found: Result) -> list[tuple[str, str]]:

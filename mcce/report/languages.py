@@ -81,13 +81,13 @@ class Texts:
 
     def would(self, decision: str) -> str | None:
         """Return the "would have been" form of a label; None if no pattern matches."""
-        return self._told(decision, 1)
+        return self._label_form(decision, 1)
 
     def was_not(self, decision: str) -> str | None:
         """Return the "was not" form of a label; None if no pattern matches."""
-        return self._told(decision, 2)
+        return self._label_form(decision, 2)
 
-    def _told(self, decision: str, as_which: int) -> str | None:
+    def _label_form(self, decision: str, as_which: int) -> str | None:
         for label in self.labels:
             pattern = re.escape(label[0]).replace(r"\{who\}", "(?P<who>.+?)").replace(r"\{what\}", "(?P<what>.+)")
             if found := re.fullmatch(pattern, decision.strip().rstrip(".")):

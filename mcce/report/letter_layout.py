@@ -177,14 +177,14 @@ def _reasons_and_rights(reasons: Reasons | None, texts: Texts) -> tuple[tuple[Se
     if reasons is None:
         return (), ()
     first, others = reasons.sentences(texts)
-    heading, closing = texts.say("reasons.heading", len(reasons.told)), (others,) if others else ()
+    heading, closing = texts.say("reasons.heading", len(reasons.stated)), (others,) if others else ()
     rights = Section(texts.say("rights.heading"), (texts.say("rights.view"), texts.say("rights.review")))
-    return (Section(heading, (first,), reasons.told, closing),), (rights,)
+    return (Section(heading, (first,), reasons.stated, closing),), (rights,)
 
 
 def _ways(case: Case, texts: Texts) -> Section:
     """Return the section of the examples; the second and later ones begin with "or"."""
-    ways, told = _different(case), []
+    ways, points = _different(case), []
     would = texts.would(case.decision) or texts.say("example.would", decision=case.decision)
     for k, place in enumerate(ways[:MOST_WAYS]):
         changes, prediction, is_unusual, follows = case.ways[place]
@@ -199,11 +199,11 @@ def _ways(case: Case, texts: Texts) -> Section:
             key += "_figures"
             filled |= {"name": case.names.label(PREDICTION), "before": old, "after": new}
         unusual = texts.say("example.unusual") if is_unusual else ""
-        told.append(" ".join(text for text in (texts.say(key, **filled), follows, unusual) if text))
+        points.append(" ".join(text for text in (texts.say(key, **filled), follows, unusual) if text))
     more = len(ways) - MOST_WAYS
-    told += [texts.say("example.more", more, n=case.names.count(more))] if more > 0 else []
+    points += [texts.say("example.more", more, n=case.names.count(more))] if more > 0 else []
     heading = texts.say("example.acts_heading" if case.acts else "example.heading", len(ways))
-    return Section(heading, tuple(told)) if len(ways) == 1 else Section(heading, (), tuple(told))
+    return Section(heading, tuple(points)) if len(ways) == 1 else Section(heading, (), tuple(points))
 
 
 def _different(case: Case) -> list[int]:

@@ -517,8 +517,8 @@ class Names:
         if len(set(spaced.values())) < len(spaced):  # two names differ only in underscores
             spaced = {}
         yes, no, missing = words
-        told = WordPattern(((True, yes), (False, no)))
-        truths = {name: told for name in frame.columns if pd.api.types.is_bool_dtype(frame[name].dtype)}
+        pattern = WordPattern(((True, yes), (False, no)))
+        truths = {name: pattern for name in frame.columns if pd.api.types.is_bool_dtype(frame[name].dtype)}
         formats = {**truths, **self.formats}
         return replace(self, labels={**spaced, **self.labels}, formats=formats, missing=missing, marks=marks)
 
@@ -541,15 +541,15 @@ class Names:
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a table for a picture: headings for names, words for values."""
-        told = frame.copy()
+        renamed = frame.copy()
         for name, pattern in self.patterns.items():
-            if name in told and isinstance(pattern, WordPattern):
-                words = {value: words for value, words in pattern.words if value in set(told[name].dropna())}
-                if isinstance(told[name].dtype, pd.CategoricalDtype):
-                    told[name] = told[name].cat.rename_categories(words)
+            if name in renamed and isinstance(pattern, WordPattern):
+                words = {value: words for value, words in pattern.words if value in set(renamed[name].dropna())}
+                if isinstance(renamed[name].dtype, pd.CategoricalDtype):
+                    renamed[name] = renamed[name].cat.rename_categories(words)
                 else:
-                    told[name] = told[name].astype(object).map(lambda value, words=words: words.get(value, value))
-        return told.rename(columns={name: self.heading(name) for name in told.columns})
+                    renamed[name] = renamed[name].astype(object).map(lambda value, words=words: words.get(value, value))
+        return renamed.rename(columns={name: self.heading(name) for name in renamed.columns})
 
     def text(self, name: Hashable, value: Any, digits: int = DIGITS, *, unit: bool = True) -> str:
         """Return a value of a feature as text, by default with its unit."""

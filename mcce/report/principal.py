@@ -22,8 +22,8 @@ MOST = 4  # reasons, as regulators recommend
 def repaired_by(repair: pd.Series[Any], contributions: pd.DataFrame) -> pd.Series[Any]:
     """Return `repair`, updated by the contributions of the changes of a counterfactual."""
     enough, needed = (repair.index.isin(contributions.index[contributions[name]]) for name in ("enough", "needed"))
-    told = repair.mask(repair.isin([NONE, NO_EFFECT]) & needed, TOGETHER)
-    return told.mask(enough, ALONE)
+    repaired = repair.mask(repair.isin([NONE, NO_EFFECT]) & needed, TOGETHER)
+    return repaired.mask(enough, ALONE)
 
 
 def _mattered(table: pd.DataFrame) -> pd.Series[bool]:
@@ -31,7 +31,7 @@ def _mattered(table: pd.DataFrame) -> pd.Series[bool]:
     return table["shapley"] > 2.0 * table["standard_error"]
 
 
-def tell_reasons(
+def reasons_table(
     table: pd.DataFrame, own: pd.DataFrame, fixed: Sequence[Hashable], names: Names, n: int | None
 ) -> pd.DataFrame:
     """Return the first `n` reasons with value, code and text; without `n` all features, fixed ones last."""
@@ -43,12 +43,12 @@ def tell_reasons(
     table = table.rename_axis("feature")
     cells = own.astype(object)
     values = [cells[name].iloc[0] for name in table.index]
-    told = [names.reason(name) for name in table.index]
+    reasons = [names.reason(name) for name in table.index]
     texts = [
         text or f"{names.label(name)} {names.text(name, value)}"
-        for (_, text), name, value in zip(told, table.index, values)
+        for (_, text), name, value in zip(reasons, table.index, values)
     ]
-    columns = {"value": values, "code": [code for code, _ in told], "text": texts}
+    columns = {"value": values, "code": [code for code, _ in reasons], "text": texts}
     table = table.assign(**{name: pd.Series(each, index=table.index, dtype=object) for name, each in columns.items()})
     order = ["value", "shapley", "standard_error", "share", "effective_draws", "repair", "code", "text"]
     return table[order]
@@ -58,7 +58,7 @@ def tell_reasons(
 class Reasons:
     """The reasons of one refusal in words: those to state, and those that mattered but cannot be changed."""
 
-    told: tuple[str, ...]
+    stated: tuple[str, ...]
     unchangeable: tuple[str, ...]
 
     @classmethod
@@ -78,7 +78,7 @@ class Reasons:
 
     def sentences(self, texts: Texts) -> tuple[str, str]:
         """Return the sentence before the reasons, and the one on reasons that cannot be changed, empty without any."""
-        first = texts.say("reasons.found", len(self.told)) if self.told else texts.say("reasons.none")
+        first = texts.say("reasons.found", len(self.stated)) if self.stated else texts.say("reasons.none")
         if not self.unchangeable:
             return first, ""
         others = texts.say("reasons.unchangeable", len(self.unchangeable), names=texts.listed(self.unchangeable))
@@ -109,4 +109,4 @@ def reasons_sentence(found: Result, id: Hashable, n: int = MOST) -> str:
     texts = read_texts()
     reasons = Reasons.from_table(found.principal_reasons(id, every=True), found.names, texts, n)
     first, last = reasons.sentences(texts)
-    return " ".join(part for part in (first, "; ".join(reasons.told) + "." if reasons.told else "", last) if part)
+    return " ".join(part for part in (first, "; ".join(reasons.stated) + "." if reasons.stated else "", last) if part)

@@ -139,8 +139,8 @@ def letters(
     without = unlettered(found, all=all)
     ids = found.factuals.index[find_labels(without.index, found.factuals.index) < 0]
     made = _write_letters(found, ids, known, title, intro, closing, without=listed, reasons=reasons)
-    told = [each.as_html() if html else each.as_text() for each in made]
-    return pd.Series(told, index=ids, name="letter", dtype=object)
+    written = [each.as_html() if html else each.as_text() for each in made]
+    return pd.Series(written, index=ids, name="letter", dtype=object)
 
 
 def unlettered(found: Result, *, all: bool = False) -> pd.Series[Any]:
@@ -193,15 +193,15 @@ def _write_letters(
     whose = [(id, find_row(found, id)[0]) for id in ids]
     owner = owners(found)
     rows_of: dict[int, list[int]] = {factual: [] for _, factual in whose}
-    is_told = np.isin(owner, list(rows_of))
-    told = np.flatnonzero(is_told if without is None else is_told & ~without)
-    for row in told.tolist():
+    has_letter = np.isin(owner, list(rows_of))
+    in_letters = np.flatnonzero(has_letter if without is None else has_letter & ~without)
+    for row in in_letters.tolist():
         rows_of[int(owner[row])].append(row)
     words = texts.say("words.yes"), texts.say("words.no"), texts.say("words.missing")
     names = found.names.for_lay_reader(found.frame, words, texts.marks)
     columns, computed = tuple(found.frame.columns), {*found.computed, *found.derived}
     unusual = found.below_floor()
-    changes = {row: tuple(changed) for _, row, changed in changes_in_words(found, told, names)}
+    changes = {row: tuple(changed) for _, row, changed in changes_in_words(found, in_letters, names)}
     made = []
     for id, factual in whose:
         rows = rows_of[factual]
@@ -245,8 +245,8 @@ def _reason_and_rules(found: Result, id: Hashable) -> tuple[str, tuple[str, ...]
     place = find_labels(found.unexplained.index, pd.Index([id], tupleize_cols=False))[0]
     if place < 0:
         return "", ()
-    told = str(found.unexplained["would_help"].iloc[place]) if "would_help" in found.unexplained else ""
-    rules = tuple(rule for rule in found.constraint_texts.get(id, ()) if f"without the constraint {rule!r}" in told)
+    helps = str(found.unexplained["would_help"].iloc[place]) if "would_help" in found.unexplained else ""
+    rules = tuple(rule for rule in found.constraint_texts.get(id, ()) if f"without the constraint {rule!r}" in helps)
     return str(found.unexplained["reason"].iloc[place]), rules
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.report.changes import changed_cells, free_name, in_words, side_by_side, told_by_row
+from mcce.report.changes import changed_cells, free_name, in_words, side_by_side, texts_by_row
 from mcce.report.languages import read_texts
 from mcce.report.names import PREDICTION
 from mcce.report.rows import (
@@ -64,7 +64,9 @@ def sentences(found: Result, rank: int = 1) -> pd.Series[Any]:
     (0.897 instead of 0).
     """
     ranks = found.frame.index.get_level_values("rank")
-    known = {f: _row_sentence(found, f, row, told) for f, row, told in changes_in_words(found) if ranks[row] == rank}
+    known = {
+        f: _row_sentence(found, f, row, changed) for f, row, changed in changes_in_words(found) if ranks[row] == rank
+    }
     texts = [known[f] if f in known else sentence(found, id, rank) for f, id in enumerate(found.factuals.index)]
     return pd.Series(texts, index=found.factuals.index, name="sentence", dtype=object)
 
@@ -124,10 +126,10 @@ def answers(found: Result) -> pd.DataFrame:
     """
     changes = change_table(found)
     words = in_words(changes, changes["feature"], found.names)
-    told: dict[str, Any] = dict(told_by_row(changes, words, found.frame.index, _roles(found)))
-    told["sentence"] = [_row_sentence(found, *each) for each in changes_in_words(found)]
+    columns: dict[str, Any] = dict(texts_by_row(changes, words, found.frame.index, _roles(found)))
+    columns["sentence"] = [_row_sentence(found, *each) for each in changes_in_words(found)]
     table = side_by_side(found.frame, found.measures)
-    for name, texts in told.items():
+    for name, texts in columns.items():
         table[free_name(name, {*table.columns})] = pd.Series(texts, index=table.index, dtype=object)
     return table
 
@@ -142,7 +144,7 @@ def result_headline(found: Result) -> list[str]:
 def printed_result(found: Result) -> str:
     """Return the printed form of a result."""
     shown = found.measures.iloc[:ROWS_PRINTED]
-    changes = [told for _, _, told in changes_in_words(found, np.arange(len(shown)))]
+    changes = [changed for _, _, changed in changes_in_words(found, np.arange(len(shown)))]
     lines = [*result_headline(found), "", *printed_rows(shown, changes, found.names)]
     if len(found) > len(shown):
         lines.append(f"... and {len(found) - len(shown)} more rows")

@@ -141,8 +141,8 @@ def find_row(found: Result, id: Hashable, rank: int = 1) -> tuple[int, int | Non
 
 def held_back(found: Result) -> pd.DataFrame:
     """Return the counterfactuals that must not be sent, each with its reasons, as `suspicious` does."""
-    told = found.suspicious("all")
-    return told[told["severity"] == STOP]
+    suspicious = found.suspicious("all")
+    return suspicious[suspicious["severity"] == STOP]
 
 
 def compare_rows(found: Result, rows: Ints | None = None) -> tuple[pd.DataFrame, Bools]:
@@ -186,12 +186,12 @@ def follows_in_words(
     found: Result, factual: int, row: int, names: Names | None = None, texts: Texts | None = None
 ) -> str:
     """Return the changes of the derived features in a row of `frame` as a sentence; empty without any."""
-    names, told = names or found.names, []
+    names, changes = names or found.names, []
     for name in found.frame.columns[found.frame.columns.isin(found.derived)]:
         before, after = found.factuals[name].iloc[factual], found.frame[name].iloc[row]
         if not is_same(before, after):
-            told.append((names.label(name), _way(found, name, before, after), names.pair(name, before, after)[1]))
-    return follow_sentence(told, texts)
+            changes.append((names.label(name), _way(found, name, before, after), names.pair(name, before, after)[1]))
+    return follow_sentence(changes, texts)
 
 
 def _way(found: Result, name: Any, before: Any, after: Any) -> str:
@@ -218,14 +218,14 @@ def cases_of_100(found: Result, row: int) -> int:
 def consequences_in_words(found: Result, row: int, names: Names | None = None, texts: Texts | None = None) -> str:
     """Return the usual consequences of the actions of a row of `frame`, and how often the decision is then reached."""
     names, texts = names or found.names, texts or read_texts()
-    told = []
+    changes = []
     own = found.factuals.iloc[owners(found)[row]]
     for feature, low, high in usual_consequences(found, row):
         if is_same(low, high) and is_same(low, own[feature]):
             continue
         key = _way(found, feature, own[feature], high) if is_same(low, high) else "between"
         first, last = names.pair(feature, low, high)
-        told.append(texts.say(f"example.{key}", feature=names.label(feature), low=first, high=last, after=last))
-    usually = [texts.say("example.usually", changes=texts.listed(told))] if told else []
+        changes.append(texts.say(f"example.{key}", feature=names.label(feature), low=first, high=last, after=last))
+    usually = [texts.say("example.usually", changes=texts.listed(changes))] if changes else []
     cases = cases_of_100(found, row)
     return " ".join([*usually, texts.say("example.assured", cases=names.count(cases), decision=found.decision)])

@@ -57,8 +57,8 @@ def rules_in_words(
     rules: Sequence[str], names: Names, columns: Sequence[Hashable], texts: Texts
 ) -> dict[str, tuple[str, ...]]:
     """Return for the text of each constraint its points in a letter."""
-    teller = _Teller(names, {str(name): name for name in columns}, texts)
-    return {rule: teller.points(rule) for rule in rules}
+    writer = _RuleWriter(names, {str(name): name for name in columns}, texts)
+    return {rule: writer.points(rule) for rule in rules}
 
 
 def plain_rule(text: str, names: Names, columns: Sequence[Hashable]) -> str:
@@ -72,7 +72,7 @@ def plain_rule(text: str, names: Names, columns: Sequence[Hashable]) -> str:
 
 
 @dataclass(frozen=True)
-class _Teller:
+class _RuleWriter:
     names: Names
     columns: Mapping[str, Hashable]
     texts: Texts
@@ -102,10 +102,10 @@ class _Teller:
             return None
         feature, points, rest = self.columns[name], [], rule[len(name) + 2 :]
         while rest:
-            told = self._one_limit(feature, rest)
-            if told is None:
+            parsed = self._one_limit(feature, rest)
+            if parsed is None:
                 return None
-            point, rest = told
+            point, rest = parsed
             points.append(point)
         return tuple(points)
 

@@ -199,11 +199,11 @@ def _columns_once(findings: list[Suspicion]) -> list[Suspicion]:
     """Return the findings; those about a column only for its first row and for rows with another reason."""
     has_own = {each.row for each in findings if each.reason not in OF_COLUMN}
     times = Counter((each.reason, each.feature) for each in findings)
-    kept, told = [], set()
+    kept, seen = [], set()
     for each in findings:
         cause = (each.reason, each.feature)
-        if each.reason in OF_COLUMN and cause not in told:
-            told.add(cause)
+        if each.reason in OF_COLUMN and cause not in seen:
+            seen.add(cause)
             others = times[cause] - 1
             more = f" (and in {value_text(others)} other answer{'s' * (others > 1)}: fix or limit the feature)"
             kept.append(each._replace(words=each.words + more * (others > 0)))

@@ -43,13 +43,13 @@ def changes_text(changes: Sequence[Change], texts: Texts | None = None) -> str:
     """
     known = texts or read_texts()
 
-    def told(some: list[Change]) -> str:
+    def listed(some: list[Change]) -> str:
         words = [known.say("example.change", feature=c.feature, before=c.before, after=c.after) for c in some]
         return known.listed(words)
 
     along = [change for change in changes if change.comes_along]
-    needed = told([change for change in changes if not change.comes_along])
-    return known.say("example.along", len(along), needed=needed, changes=told(along)) if along else needed
+    needed = listed([change for change in changes if not change.comes_along])
+    return known.say("example.along", len(along), needed=needed, changes=listed(along)) if along else needed
 
 
 def follow_sentence(changes: Sequence[tuple[str, str, str]], texts: Texts | None = None) -> str:
@@ -61,8 +61,8 @@ def follow_sentence(changes: Sequence[tuple[str, str, str]], texts: Texts | None
     'As a result, dti falls to 0.45 and grade becomes B.'
     """
     known = texts or read_texts()
-    told = [known.say(f"example.{way}", feature=name, after=after) for name, way, after in changes]
-    return known.say("example.follows", changes=known.listed(told)) if told else ""
+    sentences = [known.say(f"example.{way}", feature=name, after=after) for name, way, after in changes]
+    return known.say("example.follows", changes=known.listed(sentences)) if sentences else ""
 
 
 def change_sentence(changes: Sequence[Change], decision: str, old: str, new: str, name: str | None = None) -> str:

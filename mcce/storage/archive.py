@@ -111,9 +111,9 @@ def from_stream(stream: IO[bytes], size: int) -> Array:
 @functools.lru_cache(maxsize=1024)  # slow to parse, and the same for many arrays of a file
 def _read_header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return the shape, the order and the dtype in the header of an npy entry."""
-    told = io.BytesIO(struct.pack("<H", len(header)) + header)
+    buffer = io.BytesIO(struct.pack("<H", len(header)) + header)
     try:
-        return np.lib.format.read_array_header_1_0(told, max_header_size=_MOST_HEADER)
+        return np.lib.format.read_array_header_1_0(buffer, max_header_size=_MOST_HEADER)
     except Exception as error:  # numpy's parser can raise anything
         raise InputError(f"the header of an array cannot be read: {error}") from None
 
@@ -353,8 +353,8 @@ def _check_manifest(manifest: Any, sizes: dict[str, int]) -> None:
             f"it has version {version} of the format, written by mcce {by}, and this mcce reads up to version "
             f"{VERSION}. Update mcce."
         )
-    told = [{"kind": manifest.get("kind")}, manifest.get("versions"), manifest.get("about")]
-    if manifest.get("kind") not in KINDS or not all(map(_is_simple, told)):
+    parts = [{"kind": manifest.get("kind")}, manifest.get("versions"), manifest.get("about")]
+    if manifest.get("kind") not in KINDS or not all(map(_is_simple, parts)):
         raise InputError(f"its {MANIFEST} does not say what it holds")
     entries = manifest.get("entries")
     if not isinstance(entries, dict) or {*entries} != {*sizes}:
@@ -369,9 +369,9 @@ def _check_manifest(manifest: Any, sizes: dict[str, int]) -> None:
             raise InputError(f"the entry {name!r} has {sizes[name]} bytes, and the {MANIFEST} says {listed!s:.60}")
 
 
-def _is_simple(told: Any) -> bool:
+def _is_simple(part: Any) -> bool:
     """Return whether a value is a dict of texts and numbers."""
-    return isinstance(told, dict) and all(isinstance(value, (str, int, float)) for value in told.values())
+    return isinstance(part, dict) and all(isinstance(value, (str, int, float)) for value in part.values())
 
 
 def _read(file: zipfile.ZipFile, name: str, manifest: Fields, parse: Callable[[IO[bytes], int], Made]) -> Made:

@@ -79,10 +79,10 @@ def without_training_values(obj: Fitted) -> Fitted:
 
 def disclosed(obj: Any) -> str:
     """Return what the state of an object discloses of the training values, to follow the word "holds"."""
-    return re.sub(r"{([\w.]+)}", lambda path: _told(obj, path[1].split(".")), obj.discloses)
+    return re.sub(r"{([\w.]+)}", lambda path: _filled(obj, path[1].split(".")), obj.discloses)
 
 
-def _told(obj: Any, path: list[str]) -> str:
+def _filled(obj: Any, path: list[str]) -> str:
     value = getattr(obj, path[0], None)
     if hasattr(type(value), "discloses"):
         return disclosed(value)

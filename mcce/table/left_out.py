@@ -50,7 +50,7 @@ class LeftOut:
         rows = "a row" if len(self.reasons) == 1 else f"{len(self.reasons)} rows"
         return f"has {rows} with a level that is not known: {'; '.join(some)}{more}."
 
-    def tell(self, where: str, then: str) -> None:
+    def warn(self, where: str, then: str) -> None:
         """Warn about the rows in one warning that ends with `then`."""
         warn(Parameter(where), f" {self.words()} {then}")
 

@@ -59,13 +59,13 @@ class Suggestion(NamedTuple):
     ----------
     reason, evidence : texts
     is_sure : False for counts and durations, whose names are ambiguous
-    is_told : whether `fit` warns about it for another reason
+    is_warned : whether `fit` warns about it for another reason
     """
 
     reason: str
     evidence: str
     is_sure: bool = True
-    is_told: bool = False
+    is_warned: bool = False
 
 
 def suggest_fixed(
@@ -122,12 +122,12 @@ def find_unchangeable(
     for place, feature in enumerate(schema.features):
         if feature.name in fixed:
             continue
-        told = _suggest(feature, frame.iloc[:, place])
+        suggestion = _suggest(feature, frame.iloc[:, place])
         duration = durations.get(feature.name)
-        if duration is not None and (told is None or not told.is_sure):
-            told = Suggestion("a duration", duration.evidence, is_sure=duration.is_sure)
-        if told is not None:
-            found[feature.name] = told
+        if duration is not None and (suggestion is None or not suggestion.is_sure):
+            suggestion = Suggestion("a duration", duration.evidence, is_sure=duration.is_sure)
+        if suggestion is not None:
+            found[feature.name] = suggestion
     return found
 
 
@@ -309,7 +309,7 @@ def _many_levels(feature: Feature, column: pd.Series[Any], words: list[str]) -> 
     if feature.is_numeric or feature.n_levels >= DISTINCT * n:
         what = identifies(feature, feature.encode(column, "X"))
         if what is not None:
-            return Suggestion("an identifier", what, is_told=True)
+            return Suggestion("an identifier", what, is_warned=True)
     if named and n >= FEWEST_ROWS and column.nunique() >= DISTINCT * n:
         return Suggestion("an identifier", f"{column.nunique():,} different numbers in {n:,} rows")
     if feature.n_levels >= FEWEST_LEVELS and feature.n_levels > math.sqrt(n):

@@ -27,8 +27,8 @@ FINE = 20  # largest mean number of copies of a row
 MANY_COPIES = 100.0  # mean above which whole weights are probably not counts
 
 
-def read_weights(sample_weight: object, n_rows: int, *, tell: bool = True) -> Floats:
-    """Return the scaled weights of all rows, zeros included; with `tell`, warn if they do not look like counts."""
+def read_weights(sample_weight: object, n_rows: int, *, warn: bool = True) -> Floats:
+    """Return the scaled weights of all rows, zeros included; with `warn`, warn if they do not look like counts."""
     given = _numbers(sample_weight)
     if given.shape != (n_rows,):
         found = f"{given.size} weights" if given.ndim == 1 else f"an array of shape {given.shape}"
@@ -58,7 +58,7 @@ def read_weights(sample_weight: object, n_rows: int, *, tell: bool = True) -> Fl
             f"sample_weight sums to {total:.4g}; whole numbers count copies of rows, and there can be {MOST_ROWS:,} at "
             "most. If they are not counts, scale them: sample_weight / sample_weight.mean()."
         )
-    if tell and total > MANY_COPIES * counted.sum() and counted.sum() > 1:
+    if warn and total > MANY_COPIES * counted.sum() and counted.sum() > 1:
         exceptions.warn(
             f"sample_weight is {total / counted.sum():,.0f} on average; whole numbers count copies of rows, so "
             "bounds such as min_leaf are soon reached. If they are not counts, scale them: sample_weight / "
@@ -87,7 +87,7 @@ def rows_with_weight(X: Data, frame: pd.DataFrame, sample_weight: object) -> tup
     """Return a table and its frame without rows of weight 0, and the given weights of the other rows."""
     if sample_weight is None:
         return X, frame, None
-    kept = np.flatnonzero(read_weights(sample_weight, len(frame), tell=False))
+    kept = np.flatnonzero(read_weights(sample_weight, len(frame), warn=False))
     weights = _numbers(sample_weight)[kept]
     return (X, frame, weights) if kept.size == len(frame) else (rows_of(X, kept), frame.iloc[kept], weights)
 

@@ -257,8 +257,8 @@ def check_explains(generator: Generator, seed: int) -> None:
     )
     for options in ways:
         constraints = [allow("*", missing=True), *options.get("constraints", [])]
-        asked: dict[str, Any] = {"n_samples": 150, "progress": False, **options, "constraints": constraints}
-        found = explainer.explain(denied, **asked)
+        settings: dict[str, Any] = {"n_samples": 150, "progress": False, **options, "constraints": constraints}
+        found = explainer.explain(denied, **settings)
         where = f"explain({', '.join(options)})"
         require(len(found) > 0, f"{where} finds no counterfactual.")
         ids = found.frame.index.get_level_values("id")
@@ -270,7 +270,7 @@ def check_explains(generator: Generator, seed: int) -> None:
             more = found.frame["rooms"].to_numpy() >= denied.loc[ids, "rooms"].to_numpy()
             inside = (_income(found.frame) <= 60.0).all() and more.all()
             require(inside, f"{where} returns rows that break the constraints.")
-        alone = explainer.explain(denied.iloc[[3]], **asked).frame
+        alone = explainer.explain(denied.iloc[[3]], **settings).frame
         together = found.frame[ids == denied.index[3]]
         require(alone.equals(together), f"{where} explains a factual alone differently than among others.")
 
@@ -364,8 +364,8 @@ def check_conditioning(generator: Generator, seed: int) -> None:
     for wanted, rows in drawn.items():
         in_b, has_job = column(fitted, rows, "group") == 1.0, column(fitted, rows, "job") == 1.0 + wanted
         effects.append(float(has_job[in_b & ~rows.rejected].mean() - has_job[~in_b & ~rows.rejected].mean()))
-    told = " and ".join(f"{effect:.3g}" for effect in effects)
-    require(max(effects) > 0.1, f"a fixed level moves the shares of another by {told}; in training rows by 0.75.")
+    shown = " and ".join(f"{effect:.3g}" for effect in effects)
+    require(max(effects) > 0.1, f"a fixed level moves the shares of another by {shown}; in training rows by 0.75.")
 
 
 @check
@@ -493,5 +493,5 @@ def _require_frequencies(fitted: Any, rows: Any, shares: Any, wanted: bool, seed
     require(not counts[shares * n < 1e-3].any(), "some drawn rows have probability 0.")
     distance = float(np.abs(counts / n - shares).sum() / 2.0)
     found = np.round(counts / n, 3).tolist()
-    told = f"draws have the shares {found}, the densities give {np.round(shares, 3).tolist()}"
-    require(distance < MOST_APART, f"{told}: a total variation distance of {distance:.2g}.")
+    shares_found = f"draws have the shares {found}, the densities give {np.round(shares, 3).tolist()}"
+    require(distance < MOST_APART, f"{shares_found}: a total variation distance of {distance:.2g}.")

@@ -85,7 +85,7 @@ def test_full_disk_disables_only_the_cache(what, monkeypatch, capsys, tmp_path):
 
     monkeypatch.setattr(FunctionCache, what, full)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(compiling, "_told", set())
+    monkeypatch.setattr(compiling, "_warned", set())
     kernels = [compiling.cached(nogil=True)(_twice), compiling.cached(nogil=True)(_thrice)]
     assert [kernel(21) for kernel in kernels] == [42, 63]
     said = capsys.readouterr().err

@@ -189,9 +189,9 @@ def test_registered_parts_in_a_job(own, tmp_path, capsys):
     capsys.readouterr()
     with pytest.raises(SystemExit):
         main(["explain", "--help"])
-    told = " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
     for name in ("own.shuffled", "own.rows", "own.spread", "[[own.budget]]"):
-        assert name in told
+        assert name in printed
 
 
 def test_registered_parts_in_batches(own, tmp_path):

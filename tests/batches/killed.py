@@ -19,14 +19,14 @@ SETTINGS = {"id": "who", "batch_size": 8, "n_samples": 20}
 
 
 def main(source: str) -> None:
-    asked = explainer()
+    fitted = explainer()
     print("ready", flush=True)
     for line in sys.stdin:
         folder, *seconds = line.split()
         begun = time.perf_counter()
         pid = os.fork()
         if not pid:
-            asked.explain_batches(source, folder, **SETTINGS)
+            fitted.explain_batches(source, folder, **SETTINGS)
             os._exit(0)
         if seconds:
             time.sleep(float(seconds[0]))

@@ -79,9 +79,9 @@ def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
     explainer().explain_batches(source, tmp_path / "processes", n_jobs=2, **SETTINGS)
     assert written(tmp_path / "processes") == written(done)
     # what is learned from the training rows, which other processes do not have
-    asked = {"sparse": True, "measures": ["L0", "mad"], "constraints": [mcce.no_copies()], "n_samples": 40}
-    explainer().explain_batches(source, tmp_path / "sparse", id="who", batch_size=60, n_jobs=2, **asked)
-    assert_as_at_once(tmp_path / "sparse", explainer().explain(ROWS.set_index("who"), **asked))
+    options = {"sparse": True, "measures": ["L0", "mad"], "constraints": [mcce.no_copies()], "n_samples": 40}
+    explainer().explain_batches(source, tmp_path / "sparse", id="who", batch_size=60, n_jobs=2, **options)
+    assert_as_at_once(tmp_path / "sparse", explainer().explain(ROWS.set_index("who"), **options))
     # what they warn of is told here
     other = MCCE(_OtherElsewhere(), decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
     with pytest.warns(MCCEWarning, match="the model answered differently"):
@@ -129,8 +129,8 @@ def test_folder_of_files_is_read_by_name_and_numbered_consecutively(tmp_path):
 def test_parts_without_rows_have_the_columns_and_types_of_the_others(tmp_path):
     already = ROWS[label(ROWS) == "granted"].head(3)
     denied = ROWS[label(ROWS) == "denied"].head(3)
-    asked = fitted(label, "granted", fixed=[*FIXED, "club"], n_jobs=1)
-    asked.explain_batches([already, denied], tmp_path / "out", id="who", n_samples=40)
+    explainer = fitted(label, "granted", fixed=[*FIXED, "club"], n_jobs=1)
+    explainer.explain_batches([already, denied], tmp_path / "out", id="who", n_samples=40)
     for table in ("counterfactuals", "unexplained"):
         first, second = (pq.read_schema(p) for p in sorted((tmp_path / "out" / table).iterdir()))
         assert first.remove_metadata().equals(second.remove_metadata())
@@ -186,9 +186,9 @@ def test_unusual_rows_are_reported_once_and_counted(n_jobs, tmp_path):
     odd = ROWS.copy()
     odd.loc[[3, 50, 51, 119], "income"] = 1e4
     fitted = explainer()  # whose own warnings are not looked at here
-    with pytest.warns(MCCEWarning) as told:
+    with pytest.warns(MCCEWarning) as caught:
         result = fitted.explain_batches([odd], tmp_path / "out", n_jobs=n_jobs, **SETTINGS)
-    (said,) = [str(warning.message) for warning in told]
+    (said,) = [str(warning.message) for warning in caught]
     if n_jobs == 1:  # else the part that is done first is named
         assert "frame 0 has a row far outside the training data: 'p3' (income 10000.0, in training" in said
     assert "far outside the training data: 'p" in said
@@ -205,9 +205,9 @@ def test_damaged_part_is_reported_and_redone(source, done, tmp_path):
     explainer().explain_batches(source, out, **SETTINGS)
     (out / "counterfactuals" / "part-000003.parquet").write_bytes(b"half")
     (out / "parts" / "part-000005.json").write_text("{")
-    with pytest.warns(MCCEWarning, match="the files of this part were changed") as told:
+    with pytest.warns(MCCEWarning, match="the files of this part were changed") as caught:
         explainer().explain_batches(source, out, **SETTINGS)
-    assert [str(warning.message).partition(".json")[0][-11:] for warning in told] == ["part-000003", "part-000005"]
+    assert [str(warning.message).partition(".json")[0][-11:] for warning in caught] == ["part-000003", "part-000005"]
     assert written(out) == written(done)
 
 
@@ -249,11 +249,11 @@ def _another_score(frame):
 @pytest.mark.slow
 def test_unpicklable_model_raises_before_any_work(source, tmp_path):
     model = _Unpicklable()
-    asked = MCCE(model, decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
+    explainer = MCCE(model, decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
     with pytest.raises(InputError, match=r"cannot be sent to other processes \(TypeError: cannot pickle.*threading"):
-        asked.explain_batches(source, tmp_path / "out", n_jobs=2, **SETTINGS)
+        explainer.explain_batches(source, tmp_path / "out", n_jobs=2, **SETTINGS)
     with joblib.parallel_config("threading", n_jobs=2):
-        assert asked.explain_batches(source, tmp_path / "out", **SETTINGS).totals["rows"] == 120
+        assert explainer.explain_batches(source, tmp_path / "out", **SETTINGS).totals["rows"] == 120
 
 
 class _Unpicklable:

@@ -165,15 +165,15 @@ def test_rows_rejected_by_the_model_are_bad_but_a_failing_model_raises(tmp_path)
             raise RuntimeError("too rich")
         return score(frame)
 
-    asked = MCCE(picky, decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
+    explainer = MCCE(picky, decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
     rows = ROWS.assign(income=np.where(ROWS.index.isin([3, 40]), 12345.0, ROWS["income"]))
     with pytest.raises(MCCEError, match=r"frame 0, row 3: .*too rich"):
-        asked.explain_batches([rows], tmp_path / "out", **SETTINGS)
-    result = asked.explain_batches([rows], tmp_path / "out", skip_bad=True, **SETTINGS)
+        explainer.explain_batches([rows], tmp_path / "out", **SETTINGS)
+    result = explainer.explain_batches([rows], tmp_path / "out", skip_bad=True, **SETTINGS)
     assert result.totals["bad"] == 2
-    asked.decision_.source.model.__code__ = _broken.__code__
+    explainer.decision_.source.model.__code__ = _broken.__code__
     with pytest.raises(ModelError, match="out of order"):
-        asked.explain_batches([ROWS], tmp_path / "other", skip_bad=True, **SETTINGS)
+        explainer.explain_batches([ROWS], tmp_path / "other", skip_bad=True, **SETTINGS)
     assert not list((tmp_path / "other").glob("parts/*"))
 
 
@@ -212,10 +212,10 @@ def test_file_modified_while_reading_is_reported(tmp_path):
             path.write_text(path.read_text() + writes.pop())
         return score(frame)
 
-    asked = MCCE(writing, decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
+    explainer = MCCE(writing, decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
     writes.append(path.read_text().splitlines()[3] + "\n")
     with pytest.raises(InputError, match=r"rows.csv was changed while it was read \(31 rows\)"):
-        asked.explain_batches(path, tmp_path / "out", n_samples=20)
+        explainer.explain_batches(path, tmp_path / "out", n_samples=20)
     assert not (tmp_path / "out" / "bad-rows.csv").exists()
 
 
@@ -231,14 +231,14 @@ def test_non_text_levels_are_read_from_csv(tmp_path):
             "x": rng.normal(size=80).round(2),
         }
     )
-    asked = MCCE(lambda rows: rows["x"] > 0.3, decision=True, fixed=["code"], random_state=1).fit(X)
+    explainer = MCCE(lambda rows: rows["x"] > 0.3, decision=True, fixed=["code"], random_state=1).fit(X)
     text = X.assign(half=X["half"].map({1.0: "1", 2.5: "2.5"}))
     text.loc[4, "x"] = np.nan
     text.to_csv(tmp_path / "rows.csv", index=False, na_rep="?")
-    asked.explain_batches(tmp_path / "rows.csv", tmp_path / "out", n_samples=40, missing=["?"])
+    explainer.explain_batches(tmp_path / "rows.csv", tmp_path / "out", n_samples=40, missing=["?"])
     X.loc[4, "x"] = np.nan
     rows, _ = tables(tmp_path / "out")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = asked.explain(X, n_samples=40).to_frame()
+        found = explainer.explain(X, n_samples=40).to_frame()
     pd.testing.assert_frame_equal(rows, found, check_dtype=False, check_categorical=False)

@@ -28,10 +28,10 @@ def test_kernels_match_plain_numpy(sampler):
     table = Schema.from_data(np.column_stack([x, y])).encode(np.column_stack([x, y]))
     given, target = table.first(2), table.column(2)
     fitted = sampler.fit(given, target)
-    asked = np.where(rng.random(1000) < 0.5, y, rng.normal(0.0, 3.0, 1000))
+    values = np.where(rng.random(1000) < 0.5, y, rng.normal(0.0, 3.0, 1000))
     for rows in (None, np.arange(1000)):
-        expected = plain_donors.log_density(fitted.donors_, given, asked, rows)
-        found = fitted.log_density(given, asked, training_rows=rows)
+        expected = plain_donors.log_density(fitted.donors_, given, values, rows)
+        found = fitted.log_density(given, values, training_rows=rows)
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
     if isinstance(sampler, CartSampler):
-        assert np.array_equal(fitted.supports(given, asked), plain_donors.supports(fitted.donors_, given, asked))
+        assert np.array_equal(fitted.supports(given, values), plain_donors.supports(fitted.donors_, given, values))

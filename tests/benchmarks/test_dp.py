@@ -12,8 +12,8 @@ from benchmarks import dp, dp_others
 def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(dp, "discriminator", lambda *args, **options: type("Told", (), {"accuracy": 0.5}))
     out = tmp_path / "dp.md"
-    asked = ["--only", "loans", "--epsilon", "3", "--repeats", "1", "--training", str(tmp_path)]
-    assert dp.main([*asked, "--out", str(out)]) == 0
+    arguments = ["--only", "loans", "--epsilon", "3", "--repeats", "1", "--training", str(tmp_path)]
+    assert dp.main([*arguments, "--out", str(out)]) == 0
     text = out.read_text()
     for label in ("cart, not private", "epsilon 3", "epsilon 1, delta 1e-06"):
         assert f"| {label} |" in text
@@ -24,8 +24,8 @@ def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     assert len(training) == 2400
     training.to_csv(tmp_path / "loans-copies.csv", index=False)
     columns = [f"{what} {sparse}" for what in ("explained", "L0", "L1") for sparse in (False, True)]
-    monkeypatch.setattr(dp, "measure", lambda *asked: dict.fromkeys(["told", "valid", *columns], 0.5))  # as before
-    assert dp.main([*asked, "--rows", str(tmp_path), "--out", str(out)]) == 0
+    monkeypatch.setattr(dp, "measure", lambda *arguments: dict.fromkeys(["told", "valid", *columns], 0.5))  # as before
+    assert dp.main([*arguments, "--rows", str(tmp_path), "--out", str(out)]) == 0
     cells = next(line for line in out.read_text().splitlines() if line.startswith("| copies |")).split("|")
     assert float(cells[3]) == 1.0  # training rows explain all factuals
     assert [cell.strip() for cell in cells[7:10]] == ["", "", ""]  # sparse ones are not requested

@@ -313,5 +313,5 @@ def test_results_name_their_command_and_versions():
         assert head[0].startswith("# python -m benchmarks.paper")
         assert re.match(r"# \d{4}-\d\d-\d\d, ", head[1])
         assert "scikit-learn" in head[2]
-    told = json.loads((ROOT / "benchmarks" / "paper" / "published.json").read_text(encoding="utf-8"))
-    assert "tab:results" in told
+    published = json.loads((ROOT / "benchmarks" / "paper" / "published.json").read_text(encoding="utf-8"))
+    assert "tab:results" in published

@@ -90,7 +90,7 @@ def test_walk_is_greedy(held):
         assert got[name].astype(object).tolist() == expected[name].tolist(), name
     changed = (got["age"] != problem.factuals.loc[got.index, "age"]).sum()
     assert (len(got) < len(problem.factuals), changed == 0) == ((True, True) if held else (False, False))
-    assert run.asked > len(run.rows)
+    assert run.queried > len(run.rows)
 
 
 def test_held_and_free_walk_agree_without_fixed_features():

@@ -78,9 +78,9 @@ def workbook_with_notes(path, table):
 
 
 def explain(ending, *more, new=None):
-    asked = ["--response", "paid", "--decision", "yes", "--id", "who", "--fixed", "city,born", "--n-samples", "60"]
+    arguments = ["--response", "paid", "--decision", "yes", "--id", "who", "--fixed", "city,born", "--n-samples", "60"]
     new = f"new.{ending}" if new is None else new
-    return main(["explain", "--train", f"train.{ending}", "--explain", new, *asked, *more])
+    return main(["explain", "--train", f"train.{ending}", "--explain", new, *arguments, *more])
 
 
 def raw(edit):

@@ -35,8 +35,8 @@ def files(tmp_path, monkeypatch):
 
 
 def explain(*more):
-    asked = ["--response", "loan", "--decision", "yes", "--fixed", "job", "--id", "who", "--n-samples", "200"]
-    return main(["explain", "--train", "train.csv", "--explain", "new.csv", *asked, *more])
+    arguments = ["--response", "loan", "--decision", "yes", "--fixed", "job", "--id", "who", "--n-samples", "200"]
+    return main(["explain", "--train", "train.csv", "--explain", "new.csv", *arguments, *more])
 
 
 def read_both(folder):

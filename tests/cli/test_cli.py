@@ -99,7 +99,7 @@ def test_wrong_arguments_are_reported_before_large_imports():
 def test_installed_packages_are_read_at_most_once(monkeypatch):
     read = []
     distributions = metadata.distributions
-    monkeypatch.setattr(metadata, "distributions", lambda **asked: read.append(asked) or distributions(**asked))
+    monkeypatch.setattr(metadata, "distributions", lambda **options: read.append(options) or distributions(**options))
     make_parser()
     make_parser()
     assert len(read) <= 1

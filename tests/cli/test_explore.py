@@ -6,7 +6,7 @@ import pytest
 
 import mcce
 from mcce.cli import main
-from tests.explore.bank import ask
+from tests.explore.bank import send
 
 COLUMNS = ["age", "salary", "savings", "sex", "defaulted_last_year"]
 
@@ -33,8 +33,8 @@ def opened(monkeypatch):
     """Record the sessions that would be served."""
     served = []
 
-    def serve(session, port, tell):
-        tell("http://127.0.0.1:1/token/")
+    def serve(session, port, announce):
+        announce("http://127.0.0.1:1/token/")
         served.append(session)
         return True
 
@@ -53,15 +53,15 @@ def test_factuals_are_read_with_the_kinds_of_the_explainer(saved, opened, capsys
     written = written.assign(salary=[f"{x:,.2f}".translate(str.maketrans(",.", ".,")) for x in written["salary"]])
     written.to_csv(folder / "people.csv", sep=";", index=False)
     assert explore(folder, "--id", "name", "--date-format", "%d.%m.%Y") == 0
-    told = capsys.readouterr()
-    assert told.out.strip() == "http://127.0.0.1:1/token/"
-    assert "30 people" in told.err
-    first = ask(opened[0], "person", person=0)
+    printed = capsys.readouterr()
+    assert printed.out.strip() == "http://127.0.0.1:1/token/"
+    assert "30 people" in printed.err
+    first = send(opened[0], "person", person=0)
     assert first["name"] == "n0"
     values = [cell["value"] for cell in first["cells"]]
     assert values[:3] == X.iloc[0, :3].tolist()
     assert values[5].startswith("2020-01-31")
-    assert ask(opened[0], "start")["refused"] == int((X["savings"] + X["salary"] <= 60_000).head(30).sum())
+    assert send(opened[0], "start")["refused"] == int((X["savings"] + X["salary"] <= 60_000).head(30).sum())
 
 
 @pytest.mark.parametrize(

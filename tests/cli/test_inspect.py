@@ -40,8 +40,8 @@ def test_contents_by_sampler(tmp_path, capsys):
     X = good.table()
     for name in good.CHAINS:
         good.chain(name).save(tmp_path / "chain.mcce")
-        told = json.loads(inspected(capsys, tmp_path / "chain.mcce", "--json"))
-        held = {column["name"]: column.get("holds") for column in told["columns"]}
+        described = json.loads(inspected(capsys, tmp_path / "chain.mcce", "--json"))
+        held = {column["name"]: column.get("holds") for column in described["columns"]}
         assert held.pop("sex") is None
         assert all(held.values()), name
         if name == "marginal":
@@ -74,10 +74,10 @@ def test_file_without_donors(tmp_path, capsys):
 
 def test_result_file(tmp_path, capsys):
     good.counterfactuals().save(tmp_path / "found.mcce")
-    told = json.loads(inspected(capsys, tmp_path / "found.mcce", "--json"))
-    assert told["kind"] == "Counterfactuals"
-    assert told["discloses"][0] == "all 12 rows that were explained"
-    assert {column["name"] for column in told["columns"]} == {*map(str, good.table().columns)}
+    described = json.loads(inspected(capsys, tmp_path / "found.mcce", "--json"))
+    assert described["kind"] == "Counterfactuals"
+    assert described["discloses"][0] == "all 12 rows that were explained"
+    assert {column["name"] for column in described["columns"]} == {*map(str, good.table().columns)}
 
 
 def test_terminal_escape_sequences_are_not_printed(tmp_path, capsys):

@@ -33,8 +33,8 @@ def table(tmp_path, monkeypatch):
 
 
 def explain(model, *more):
-    asked = ["--train", "train.csv", "--explain", "new.csv", "--response", "loan", "--n-samples", "100"]
-    return main(["explain", *asked, "--model", model, *more])
+    arguments = ["--train", "train.csv", "--explain", "new.csv", "--response", "loan", "--n-samples", "100"]
+    return main(["explain", *arguments, "--model", model, *more])
 
 
 def fitted(table):

@@ -290,11 +290,11 @@ def test_formula_with_a_comma_beside_another_sampler(folder, capsys):
 
 @pytest.mark.slow
 def test_further_options_are_passed_to_the_method(folder, capsys):
-    asked = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--decision", "yes"]
-    asked += ["--id", "who", "--n-samples", "200", "--out", "cf.csv"]
+    arguments = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--decision", "yes"]
+    arguments += ["--id", "who", "--n-samples", "200", "--out", "cf.csv"]
     more = ["--n-counterfactuals", "3", "--diverse", "--max-changes", "2", "--exclude-training"]
     more += ["--noise", "income=0.02", "--robust", "0.5", "--measures", "gower"]
-    assert main(["explain", *asked, *more]) in (0, 3)
+    assert main(["explain", *arguments, *more]) in (0, 3)
     found = pd.read_csv("cf.csv", dtype={"id": str})
     assert found["L0"].max() <= 2
     assert (found["noise"] >= 0.5).all()
@@ -391,8 +391,8 @@ def test_derived_columns_are_computed(folder, capsys):
         table.to_csv(f"data/{name}.csv", index=False)
     files = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--decision", "yes"]
     formulas = ["--derived", "share=100 * rent / income", "--derived", "twice = 2 * rent + income"]
-    asked = ["--id", "who", "--n-samples", "60", "--sparse", "--out", "cf.csv"]
-    assert main(["explain", *files, *formulas, *asked]) in (0, 3)
+    arguments = ["--id", "who", "--n-samples", "60", "--sparse", "--out", "cf.csv"]
+    assert main(["explain", *files, *formulas, *arguments]) in (0, 3)
     found = pd.read_csv("cf.csv")
     assert len(found) >= 3
     assert (found["share"] == (100 * found["rent"] / found["income"]).round()).all()
@@ -420,7 +420,7 @@ def test_constraints_on_derived_columns_are_checked_before_training(folder, caps
     trained = []
     monkeypatch.setattr("mcce.cli.fitting.train_model", lambda *given: trained.append(given))
     files = ["--train", "data/train.csv", "--explain", "data/new.csv", "--response", "loan", "--decision", "yes"]
-    asked = ["--derived", "share=100 * rent / income", "--constraints", "my.toml"]
-    assert main(["explain", *files, *asked, "--id", "who", "--out", "cf.csv"]) == 2
+    arguments = ["--derived", "share=100 * rent / income", "--constraints", "my.toml"]
+    assert main(["explain", *files, *arguments, "--id", "who", "--out", "cf.csv"]) == 2
     assert "'share' is a derived column, which is computed from others" in capsys.readouterr().err
     assert not trained

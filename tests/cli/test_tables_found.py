@@ -195,11 +195,11 @@ def test_class_from_a_typing_error_is_not_the_wanted_class(tmp_path, monkeypatch
     table.loc[table.index[table["paid"] == "paid"][:3], "paid"] = "Paid"
     table.to_csv("train.csv", index=False)
     table[table["paid"] == "no"].head(3).to_csv("new.csv", index=False)
-    asked = ["--train", "train.csv", "--explain", "new.csv", "--response", "paid", "--n-samples", "100"]
-    assert main(["explain", *asked, "--decision", "paid", "--out", "cf.csv"]) == 0
+    arguments = ["--train", "train.csv", "--explain", "new.csv", "--response", "paid", "--n-samples", "100"]
+    assert main(["explain", *arguments, "--decision", "paid", "--out", "cf.csv"]) == 0
     assert set(pd.read_csv("cf.csv")["prediction"]) == {"paid"}
     capsys.readouterr()
-    assert main(["explain", *asked, "--decision", "PAID"]) == 2
+    assert main(["explain", *arguments, "--decision", "PAID"]) == 2
     assert "could be 'paid', 'Paid'" in capsys.readouterr().err
 
 
@@ -213,9 +213,20 @@ def test_built_in_model_accepts_and_returns_dates(tmp_path, monkeypatch):
     table["paid"] = np.where(born < "1985", "yes", "no")
     table.to_csv("train.csv", index=False)
     table[table["paid"] == "no"].head(5).to_csv("new.csv", index=False)
-    asked = ["--train", "train.csv", "--explain", "new.csv", "--response", "paid", "--decision", "yes", "--fixed", "n"]
-    asked += ["--date-format", "%d.%m.%Y"]
-    assert main(["explain", *asked, "--n-samples", "50", "--out", "cf.csv"]) == 0
+    arguments = [
+        "--train",
+        "train.csv",
+        "--explain",
+        "new.csv",
+        "--response",
+        "paid",
+        "--decision",
+        "yes",
+        "--fixed",
+        "n",
+    ]
+    arguments += ["--date-format", "%d.%m.%Y"]
+    assert main(["explain", *arguments, "--n-samples", "50", "--out", "cf.csv"]) == 0
     found = pd.read_csv("cf.csv")
     assert set(found["born"]) <= set(table["born"])
     assert (pd.to_datetime(found["born"], format="%d.%m.%Y") < "1985-06").all()

@@ -59,11 +59,11 @@ def test_one_record_per_factual_with_file_hashes(bank, records):
 def test_records_are_verified_and_reproduced(bank, records, capsys):
     files = ["--explainer", str(bank / "bank.mcce"), "--model", str(bank / "model.joblib")]
     assert main(["verify", str(records), *files]) == DONE
-    told = capsys.readouterr().out
-    assert told.startswith(
+    printed = capsys.readouterr().out
+    assert printed.startswith(
         "6 records: every hash is right, and the chain is complete. Reproduced byte for byte: 6 of 6."
     )
-    assert f"last record: {json.loads((records / 'head.json').read_text())['last']}\n" in told
+    assert f"last record: {json.loads((records / 'head.json').read_text())['last']}\n" in printed
 
 
 def test_change_sets_the_exit_code(bank, tmp_path, capsys):
@@ -74,9 +74,9 @@ def test_change_sets_the_exit_code(bank, tmp_path, capsys):
     (folder / "000007-0000.json").unlink()
     (folder / "\x1b[31mred").touch()
     assert main(["verify", str(folder)]) == NOT_VERIFIED
-    told = capsys.readouterr().out
-    assert "fault: record 7 is missing\n" in told
-    assert "\x1b" not in told
+    printed = capsys.readouterr().out
+    assert "fault: record 7 is missing\n" in printed
+    assert "\x1b" not in printed
     assert explain(bank, "--records", folder) == BAD_INPUT
     assert "cannot be continued: records are missing or repeated" in capsys.readouterr().err
 
@@ -89,8 +89,8 @@ def test_records_of_batches_form_one_chain(bank, records, tmp_path, capsys):
     assert f"wrote 6 records to {folder}; mcce verify" in capsys.readouterr().err
     explainer = ["--explainer", str(bank / "bank.mcce"), "--model", str(bank / "model.joblib")]
     assert main(["verify", str(folder), *explainer]) == DONE
-    assert "6 records: every hash is right" in (told := capsys.readouterr().out)
-    assert "Reproduced byte for byte: 6 of 6." in told
+    assert "6 records: every hash is right" in (printed := capsys.readouterr().out)
+    assert "Reproduced byte for byte: 6 of 6." in printed
     for name in ("000001-0000.json", "000006-0005.json"):
         one, other = (json.loads((where / name).read_text()) for where in (folder, records))
         assert one["answers"] == other["answers"]
@@ -102,12 +102,12 @@ def test_records_of_batches_form_one_chain(bank, records, tmp_path, capsys):
 
 def test_incompatible_options_raise(bank, records, tmp_path, capsys):
     (tmp_path / "file").touch()
-    for more, told in (
+    for more, message in (
         (["--reviewed-by", "Kari"], "--reviewed-by goes with --records"),
         (["--records", records, "--reviewed-at", "now"], "--reviewed-at goes with --reviewed-by"),
         (["--records", tmp_path / "file"], "is a file; give the name of a folder"),
     ):
         assert explain(bank, *more) == BAD_INPUT
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     assert main(["verify", str(records), "--model", str(bank / "model.joblib")]) == BAD_INPUT
     assert "--model goes with --explainer" in capsys.readouterr().err

@@ -82,13 +82,13 @@ def test_letters_in_norwegian(desk, capsys):
     assert "no letter for 2 rows that the model accepts: '2024-08', '2024-09'" in said
     letters = {path.stem: letter_text(path) for path in (desk / "brev").iterdir()}
     assert sorted(letters) == [f"2024-{i:02d}" for i in range(8)]
-    told = " ".join(letters.values())
-    assert "Hva som ville ha ført til en annen avgjørelse" in told
-    assert "ville lånet ha blitt innvilget" in told
-    assert "årslønn: kan bare øke" in told
-    assert "år i jobb: høyst 2 år mer enn nå" in told
-    assert re.search(r"\d\d 000 kr|\d\d \d00 kr", told)
-    english = re.findall(r"\b(instead|would|decision|the|years|salary)\b", told)
+    text = " ".join(letters.values())
+    assert "Hva som ville ha ført til en annen avgjørelse" in text
+    assert "ville lånet ha blitt innvilget" in text
+    assert "årslønn: kan bare øke" in text
+    assert "år i jobb: høyst 2 år mer enn nå" in text
+    assert re.search(r"\d\d 000 kr|\d\d \d00 kr", text)
+    english = re.findall(r"\b(instead|would|decision|the|years|salary)\b", text)
     assert english == []
     assert main([*command, "--force", "--fixed", "salary,savings,loan_amount,years_employed"]) == SOME_UNEXPLAINED
     assert "Vi fant ikke noe eksempel" in letter_text(desk / "brev" / "2024-00.html")

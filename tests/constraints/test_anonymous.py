@@ -37,8 +37,8 @@ def score(rows):
     schooled = rows["school"].map(dict(zip(LEVELS, range(4)))).astype(float)
     years = (pd.Timestamp("2018-01-01") - rows["since"]).dt.days / 365
     debt = rows["debt"].fillna(15_000.0)
-    told = rows["pay"] / 60_000 + schooled / 6 + years / 12 - debt / 60_000 + (rows["town"] == "Oslo") * 0.2
-    return (told / 2.5).clip(0, 1).to_numpy(float)
+    total = rows["pay"] / 60_000 + schooled / 6 + years / 12 - debt / 60_000 + (rows["town"] == "Oslo") * 0.2
+    return (total / 2.5).clip(0, 1).to_numpy(float)
 
 
 X = table()
@@ -76,11 +76,11 @@ KEYS = ["town", "school"]
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_every_row_is_shared_by_k_training_rows(made, sparse):
-    asked = {"n_samples": 100, "sparse": sparse, "n_counterfactuals": 2}
-    found = made.explain(DENIED, **asked, constraints=[mcce.k_anonymous(12, keys=KEYS)])
+    options = {"n_samples": 100, "sparse": sparse, "n_counterfactuals": 2}
+    found = made.explain(DENIED, **options, constraints=[mcce.k_anonymous(12, keys=KEYS)])
     check(found, X, 12, KEYS)
     assert len(found)
-    free = made.explain(DENIED, **asked).frame
+    free = made.explain(DENIED, **options).frame
     assert any(people_like(row, X, KEYS) < 12 for _, row in free.iterrows())
 
 
@@ -94,10 +94,10 @@ def test_any_keys_of_any_table(seed, k, sparse, which):
     denied = rows[score(rows) < 0.5].head(5)
     keys = [rows.columns[j] for j in sorted(which)]
     made = mcce.MCCE(score, decision=WANTED, fixed=["age"], random_state=seed, n_jobs=1).fit(rows)
-    asked = {"n_samples": 100, "sparse": sparse, "n_counterfactuals": 3, "constraints": [mcce.k_anonymous(k, keys)]}
-    found = made.explain(denied, **asked)
+    options = {"n_samples": 100, "sparse": sparse, "n_counterfactuals": 3, "constraints": [mcce.k_anonymous(k, keys)]}
+    found = made.explain(denied, **options)
     check(found, rows, k, keys)
-    alone = [made.explain(denied.loc[[id]], **asked).frame for id in denied.index]
+    alone = [made.explain(denied.loc[[id]], **options).frame for id in denied.index]
     pd.testing.assert_frame_equal(pd.concat(alone), found.frame)
 
 
@@ -127,23 +127,23 @@ def test_settings_are_recorded(made):
 
 
 def test_from_lists_and_files(made, tmp_path):
-    asked = mcce.k_anonymous(4, keys=["town", "school"])
-    assert str(asked) == "shared by at least 4 training people on town, school"
+    constraint = mcce.k_anonymous(4, keys=["town", "school"])
+    assert str(constraint) == "shared by at least 4 training people on town, school"
     section = {"k_anonymous": {"k": 4, "keys": ["town", "school"]}}
     (tmp_path / "asked.json").write_text(json.dumps(section), encoding="utf-8")
     (tmp_path / "asked.toml").write_text('[k_anonymous]\nk = 4\nkeys = ["town", "school"]\n', encoding="utf-8")
-    for given_as in ([asked], tmp_path / "asked.json", tmp_path / "asked.toml"):
-        assert read(given_as) == [asked]
+    for given_as in ([constraint], tmp_path / "asked.json", tmp_path / "asked.toml"):
+        assert read(given_as) == [constraint]
     found = made.explain(DENIED, n_samples=100, constraints=tmp_path / "asked.toml")
-    pd.testing.assert_frame_equal(found.frame, made.explain(DENIED, n_samples=100, constraints=[asked]).frame)
+    pd.testing.assert_frame_equal(found.frame, made.explain(DENIED, n_samples=100, constraints=[constraint]).frame)
     twice = [mcce.k_anonymous(2, keys=["town"]), mcce.k_anonymous(4, keys=["school"])]
     pd.testing.assert_frame_equal(found.frame, made.explain(DENIED, n_samples=100, constraints=twice).frame)
 
 
 @pytest.mark.slow
 def test_saved_explainer_and_batches(tmp_path):
-    asked = mcce.k_anonymous(4, keys=KEYS)
-    made = explainer(constraints=[asked])
+    constraint = mcce.k_anonymous(4, keys=KEYS)
+    made = explainer(constraints=[constraint])
     made.save(tmp_path / "made.mcce")
     again = mcce.MCCE.load(tmp_path / "made.mcce", model=score, n_jobs=1)
     found = made.explain(DENIED, n_samples=100)
@@ -162,11 +162,11 @@ def test_saved_explainer_and_batches(tmp_path):
 
 
 def test_external_candidates(made):
-    asked = [mcce.k_anonymous(4, keys=KEYS)]
+    constraints = [mcce.k_anonymous(4, keys=KEYS)]
     drawn = made.generate(DENIED, n_samples=100)
     chosen, found = (
-        made.select(drawn, DENIED, constraints=asked),
-        made.explain(DENIED, n_samples=100, constraints=asked),
+        made.select(drawn, DENIED, constraints=constraints),
+        made.explain(DENIED, n_samples=100, constraints=constraints),
     )
     pd.testing.assert_frame_equal(chosen.frame, found.frame)
     pd.testing.assert_frame_equal(chosen.measures, found.measures)

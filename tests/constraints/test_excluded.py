@@ -46,7 +46,7 @@ def test_copies_are_dropped_before_the_model_is_queried():
     selector = Selector(FEATURES, MUTABLE, model)
     chosen = selector.select(pools, factuals, 4, admit=lambda which: ~training.contain(rows[which]))
     copies = [any(same(row, other) for other in rows[::3]) for row in rows]
-    assert not any(same(asked, other) for asked in model.asked for other in rows[::3])
+    assert not any(same(one, other) for one in model.queried for other in rows[::3])
     left = np.flatnonzero(~np.array(copies))
     pool = Candidates(rows[left], np.array([0]), np.array([left.size]))
     assert left[plain_way(pool, factuals, 4, Model(3, 0.7))[0]].tolist() == places(chosen, pools).tolist()

@@ -153,9 +153,9 @@ def conditions(draw, depth=2):
 @given(conditions(), st.integers(0, 1000))
 @examples(40)
 def test_rule_holds_where_plain_python_agrees(condition, seed):
-    text, asked = condition
+    text, predicate = condition
     factual = np.random.default_rng(seed).permutation(len(X))
-    expected = [asked(X.iloc[i], X.iloc[f]) for i, f in enumerate(factual)]
+    expected = [predicate(X.iloc[i], X.iloc[f]) for i, f in enumerate(factual)]
     assert resolved(text).holds(MATRIX, MATRIX[factual]).tolist() == expected
 
 
@@ -247,19 +247,19 @@ def test_levels_of_two_columns_are_compared_by_value():
     frame = pd.DataFrame({"a": ["x", "y", "z", None], "b": ["y", "y", "w", "y"], "c": ["w", "y", "w", "y"]})
     schema = Schema.from_data(frame)
     matrix = schema.encode(frame).matrix
-    ask = lambda text: resolve_rule(mcce.rule(text), schema).holds(matrix, matrix).tolist()  # noqa: E731
-    assert ask("a == b") == [False, True, False, False]
-    assert ask("a != b") == [True, False, True, False]
-    assert ask("b == c") == [False, True, True, True]
+    holds = lambda text: resolve_rule(mcce.rule(text), schema).holds(matrix, matrix).tolist()  # noqa: E731
+    assert holds("a == b") == [False, True, False, False]
+    assert holds("a != b") == [True, False, True, False]
+    assert holds("b == c") == [False, True, True, True]
 
 
 def test_level_may_be_a_number_or_contain_spaces():
     frame = pd.DataFrame({"grade": [1, 2, 3], "say": ["a  b", "c", "c"]})
     schema = Schema.from_data(frame, kinds={"grade": "ordered"})
     matrix = schema.encode(frame).matrix
-    ask = lambda text: resolve_rule(mcce.rule(text), schema).holds(matrix, matrix).tolist()  # noqa: E731
-    assert ask("grade >= 2") == [False, True, True]
-    assert ask(" say == 'a  b'") == [True, False, False]
+    holds = lambda text: resolve_rule(mcce.rule(text), schema).holds(matrix, matrix).tolist()  # noqa: E731
+    assert holds("grade >= 2") == [False, True, True]
+    assert holds(" say == 'a  b'") == [True, False, False]
 
 
 def test_function_gets_its_columns_and_those_of_the_factuals():

@@ -215,23 +215,23 @@ def test_unknown_attribute_suggests_a_known_one(found, name, message):
 
 
 def test_reasons_are_computed_on_demand(found):
-    asked = []
+    queried = []
 
     def look_into(places):
-        asked.extend(places)
+        queried.extend(places)
         table = pd.DataFrame({"drawn": 1000, "would_help": "4000 draws"}, index=found.factuals.index[places])
         return table, found.factuals.iloc[places]
 
     plain = found.why_unexplained("cis")
     assert plain.to_dict() == {"reason": "no valid row among 1000 <samples>", "prediction": 0.1}
     live = replace(found, draws=pd.Series(1000, index=found.factuals.index), _questions=Questions(why=look_into))
-    told = live.why_unexplained("cis")
-    assert told.pop("nearest_row").equals(found.factuals.loc["cis"])
-    assert told.to_dict() == {**plain.to_dict(), "drawn": 1000, "would_help": "4000 draws"}
-    assert asked == [2]
+    reasons = live.why_unexplained("cis")
+    assert reasons.pop("nearest_row").equals(found.factuals.loc["cis"])
+    assert reasons.to_dict() == {**plain.to_dict(), "drawn": 1000, "would_help": "4000 draws"}
+    assert queried == [2]
     known = replace(live, unexplained=live.unexplained.assign(would_help="patience"))
     assert known.why_unexplained("cis")["would_help"] == "patience"
-    assert asked == [2]
+    assert queried == [2]
     with pytest.raises(InputError, match=r"factual 'ann' has a counterfactual; see sentence\('ann'\)"):
         live.why_unexplained("ann")
     with pytest.raises(InputError, match="no reason was recorded for 'cis'; explain again"):

@@ -82,13 +82,13 @@ def test_decision_is_an_additional_predictor():
 
 @pytest.mark.slow
 def test_graph_gives_each_feature_its_parents():
-    X, asked = process(150), {"fixed": ["x"], "n_draws": 5}
+    X, options = process(150), {"fixed": ["x"], "n_draws": 5}
     parents = {"y": ["x"], "z": ["y"], "w": []}
-    by_graph = compare_conditionals(X, ["marginal", "cart"], graph="x -> y -> z; w", **asked)
-    by_predictors = compare_conditionals(X, ["marginal", "cart"], predictors=parents, **asked)
+    by_graph = compare_conditionals(X, ["marginal", "cart"], graph="x -> y -> z; w", **options)
+    by_predictors = compare_conditionals(X, ["marginal", "cart"], predictors=parents, **options)
     columns = ["log_score", "loss"]
     pd.testing.assert_frame_equal(by_graph.scores[columns], by_predictors.scores[columns])
-    ordinary = compare_conditionals(X, ["marginal", "cart"], **asked)
+    ordinary = compare_conditionals(X, ["marginal", "cart"], **options)
     assert not by_graph.scores[columns].equals(ordinary.scores[columns])
 
 

@@ -128,9 +128,9 @@ def test_pictures(diagnostics):
 
 @pytest.mark.slow
 def test_selected_method_is_diagnosed(explainer):
-    asked = {"sparse": True, "floor": 0.1, "constraints": ["loan_amount <= was(loan_amount)"]}
-    d = explainer.diagnose(NEW, n_samples=100, max_factuals=15, **asked)
-    found = explainer.explain(d.found.factuals, n_samples=100, **asked)
+    options = {"sparse": True, "floor": 0.1, "constraints": ["loan_amount <= was(loan_amount)"]}
+    d = explainer.diagnose(NEW, n_samples=100, max_factuals=15, **options)
+    found = explainer.explain(d.found.factuals, n_samples=100, **options)
     pd.testing.assert_frame_equal(d.found.frame, found.frame)
     assert d.evaluation.summary.loc["L0", "mean"] == found.measures["L0"].mean()
     assert "crossed with the cases" in repr(d)

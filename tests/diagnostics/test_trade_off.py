@@ -84,8 +84,8 @@ def test_every_column_matches_a_loop(explainer, training, seen):
     assert costs.n_factuals == len(factuals)
     assert costs.table.index.tolist() == ["plain", "floor 0", "floor 0.3", "floor 0.8"]
     assert costs.table.columns.tolist() == COLUMNS
-    asked_for = {f"floor {floor}": {"sparse": True, "floor": floor} for floor in (0, 0.3, 0.8)} | {"plain": {}}
-    for name, options in asked_for.items():
+    settings = {f"floor {floor}": {"sparse": True, "floor": floor} for floor in (0, 0.3, 0.8)} | {"plain": {}}
+    for name, options in settings.items():
         before = explainer.model.n_queried
         found = explainer.explain(factuals, n_samples=60, **options)
         got = costs.table.loc[name]

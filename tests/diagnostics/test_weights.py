@@ -67,7 +67,7 @@ def test_weighted_chain_is_correct_only_for_weighted_rows():
     assert chain.criticise(X[800:]).rejected == ["y"]
     judged = mcce.diagnostics.conditionals(X[:800], sampler="norm", fixed=["x"], sample_weight=weights[:800])
     assert not judged.rejected
-    told = mcce.diagnostics.conditionals(
+    result = mcce.diagnostics.conditionals(
         X[:800],
         sampler="norm",
         fixed=["x"],
@@ -75,7 +75,7 @@ def test_weighted_chain_is_correct_only_for_weighted_rows():
         sample_weight=weights[:800],
         sample_weight_new=weights[800:],
     )
-    assert not told.rejected
+    assert not result.rejected
 
 
 def test_equal_weights_equal_no_weights_out_of_fold(loans):

@@ -187,12 +187,12 @@ def order_keys(name, rows, factual):
     return [(changes(row, factual), gower_sum(row, factual, weights)) for row in rows]
 
 
-def problem_of(features, mutable, ask, ordering, caution, floor=0.0, bound=UNBOUNDED):
+def problem_of(features, mutable, query, ordering, caution, floor=0.0, bound=UNBOUNDED):
     """Return a problem for a model that is a function of encoded rows; nothing is drawn."""
     fixed = [feature.name for j, feature in enumerate(features) if j not in mutable]
     generator = SimpleNamespace(schema_=Schema(features), fixed_=fixed)
     settings = Settings(0, floor=floor, max_changes=bound.max_changes, max_gower=bound.max_gower)
-    return Problem(generator, None, SimpleNamespace(predict_encoded=ask), settings, ordering, caution=caution)
+    return Problem(generator, None, SimpleNamespace(predict_encoded=query), settings, ordering, caution=caution)
 
 
 def search(case, k, floor, bound=UNBOUNDED, name="default", caution=None):

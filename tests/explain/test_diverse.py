@@ -105,7 +105,7 @@ def test_each_greedy_step_has_the_largest_gain(seed, n, k, share, measures):
     for f in range(3):
         expected = brute_force(rows[begin[f] : end[f]], factuals[f], k, model, measures)
         assert agree(found[f], expected), (found[f], expected)
-    assert len(model.asked) == len({str(row) for row in model.asked})  # no row is queried twice
+    assert len(model.queried) == len({str(row) for row in model.queried})  # no row is queried twice
 
 
 @pytest.mark.slow
@@ -206,21 +206,21 @@ class Total:
 def plans(weights, least, factuals):
     rng = np.random.default_rng(3)
     X = pd.DataFrame(rng.uniform(0, 10, (600, 4)).round(1), columns=list("abcd"))
-    asked = MCCE(Total(weights, least), decision=True, random_state=1, n_jobs=1).fit(X)
-    found = asked.explain(factuals, sparse=True, n_counterfactuals=3, diverse=True, n_samples=200)
+    explainer = MCCE(Total(weights, least), decision=True, random_state=1, n_jobs=1).fit(X)
+    found = explainer.explain(factuals, sparse=True, n_counterfactuals=3, diverse=True, n_samples=200)
     sets = found.changes().groupby(["id", "rank"], sort=False)["feature"].agg("".join)
-    return asked, found, sets.groupby(level="id", sort=False).agg(list)
+    return explainer, found, sets.groupby(level="id", sort=False).agg(list)
 
 
 def test_sparse_plans_change_different_features_where_possible():
     """Each of three features suffices alone; the best value of each is returned, not three values of one."""
     factuals = pd.DataFrame([[4.0, 5, 5, 5], [5, 3.5, 5, 5], [5, 5, 5, 0.1]], columns=list("abcd"))
-    asked, found, sets = plans(dict.fromkeys("abc", 1), 17, factuals)
+    explainer, found, sets = plans(dict.fromkeys("abc", 1), 17, factuals)
     assert [sorted(each) for each in sets] == [["a", "b", "c"]] * 3
     assert (found.measures["L0"] == 1).all()
     assert not found.below_floor().any()
-    assert asked.model.predict(found.frame).all()
-    one = asked.explain(factuals, sparse=True, n_samples=200)  # the best one is among them
+    assert explainer.model.predict(found.frame).all()
+    one = explainer.explain(factuals, sparse=True, n_samples=200)  # the best one is among them
     assert one.changes().set_index("id")["feature"].isin(["a", "b", "c"]).all()
     for id in factuals.index:
         assert any(one.frame.loc[(id, 1)].equals(row) for _, row in found.frame.loc[id].iterrows())
@@ -239,7 +239,7 @@ def test_pair_of_features_is_preferred_to_another_value_of_one():
 def test_plans_do_not_differ_by_unneeded_changes():
     """Either of two features suffices, or both together; the other features have no effect."""
     factuals = pd.DataFrame([[4.0, 3.5, 5, 5], [2.5, 3.0, 5, 5]], columns=list("abcd"))
-    asked, found, sets = plans(dict.fromkeys("ab", 1), 12, factuals)
+    explainer, found, sets = plans(dict.fromkeys("ab", 1), 12, factuals)
     assert set("".join("".join(each) for each in sets)) <= {"a", "b"}
     assert all(len({*each}) > 1 for each in sets)
     changes = found.changes()
@@ -247,7 +247,7 @@ def test_plans_do_not_differ_by_unneeded_changes():
         for feature in some["feature"]:
             row = found.frame.loc[[(id, rank)]].copy()
             row[feature] = factuals.loc[id, feature]
-            assert not asked.model.predict(row).any()
+            assert not explainer.model.predict(row).any()
 
 
 def test_plans_use_different_values_if_one_feature_decides():

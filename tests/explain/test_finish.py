@@ -51,7 +51,7 @@ def read_back(text: str, name: str, names: Names) -> float:
     return float(f"{text}e-2" if percent else text)
 
 
-def told_rows(found, X) -> pd.DataFrame:
+def printed_rows(found, X) -> pd.DataFrame:
     """Return the rows stated by the sentences: the factuals with the printed new values."""
     rows = X.loc[found.frame.index.get_level_values("id")].reset_index(drop=True)
     places = {key: place for place, key in enumerate(found.frame.index)}
@@ -70,10 +70,10 @@ def test_printed_values_equal_the_row_and_are_accepted(names):
     explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["year"], random_state=1, names=names).fit(X)
     refused = X[score(X) < 0.6].head(60)
     found = explainer.explain(refused, sparse=True, n_counterfactuals=2)
-    told = told_rows(found, X)
-    pd.testing.assert_frame_equal(told, found.frame.reset_index(drop=True), check_exact=True)
-    assert (score(told) >= 0.6).all()
-    np.testing.assert_array_equal(score(told), found.measures["prediction"])
+    printed = printed_rows(found, X)
+    pd.testing.assert_frame_equal(printed, found.frame.reset_index(drop=True), check_exact=True)
+    assert (score(printed) >= 0.6).all()
+    np.testing.assert_array_equal(score(printed), found.measures["prediction"])
     assert not found.frame.reset_index("rank", drop=True).reset_index().duplicated().any()
     numbers = found.changes(words=True).query("feature in ['income', 'debt', 'rate', 'tiny']")["to"]
     assert numbers.str.count("[1-9]").median() <= 5
@@ -94,7 +94,7 @@ def test_constraints_and_bounds_hold_for_printed_values():
     np.testing.assert_allclose(steps, steps.round(), atol=1e-6)
     assert (found.frame["debt"] <= found.frame["income"] / 7).all()
     assert (found.measures["gower"] <= 0.1).all()
-    pd.testing.assert_frame_equal(told_rows(found, X), found.frame.reset_index(drop=True), check_exact=True)
+    pd.testing.assert_frame_equal(printed_rows(found, X), found.frame.reset_index(drop=True), check_exact=True)
 
 
 def test_plain_method_keeps_observed_values():
@@ -130,8 +130,8 @@ def test_thousands_separator_is_consistent_except_for_years():
     X = pd.DataFrame({"savings": rng.integers(0, 9_900, 400), "built": rng.integers(1900, 2020, 400)})
     model = lambda rows: (rows["savings"] > 8_000) & (rows["built"] > 1980)  # noqa: E731
     found = mcce.MCCE(model, decision=True, random_state=1).fit(X).explain(X.head(80), sparse=True)
-    told = found.changes(words=True).set_index("feature")[["from", "to"]]
-    amounts, years = (told.loc[name].to_numpy().ravel().tolist() for name in ("savings", "built"))
+    printed = found.changes(words=True).set_index("feature")[["from", "to"]]
+    amounts, years = (printed.loc[name].to_numpy().ravel().tolist() for name in ("savings", "built"))
     assert all(("," in text) == (len(text) > 3) for text in amounts)
     assert not any("," in text for text in years)
     assert "," in found.names.text("savings", 4500)
@@ -169,12 +169,12 @@ def test_random_tables(seed):
 
     explainer = mcce.MCCE(model, decision=(1.0, np.inf), random_state=1).fit(X)
     found = explainer.explain(X.head(30), sparse=True, n_counterfactuals=3)
-    told = X.loc[found.frame.index.get_level_values("id")].reset_index(drop=True)
+    printed = X.loc[found.frame.index.get_level_values("id")].reset_index(drop=True)
     places = {key: place for place, key in enumerate(found.frame.index)}
     for change in found.changes(words=True).itertuples(index=False):
-        told.loc[places[change[0], change[1]], change[2]] = float(change[4].replace(",", ""))
-    assert (model(told) >= 1.0).all()
-    pd.testing.assert_frame_equal(told, found.frame.reset_index(drop=True), check_exact=True)
+        printed.loc[places[change[0], change[1]], change[2]] = float(change[4].replace(",", ""))
+    assert (model(printed) >= 1.0).all()
+    pd.testing.assert_frame_equal(printed, found.frame.reset_index(drop=True), check_exact=True)
 
 
 @pytest.mark.slow
@@ -195,6 +195,6 @@ def test_related_columns_are_rounded_together():
     changed = found.changes()["feature"]
     assert {"income", "debt"} <= set(changed)
     assert set(changed).isdisjoint(found.computed)
-    told = told_rows(found, X)
+    printed = printed_rows(found, X)
     for name in ("income", "debt", "cents"):
-        assert told[name].tolist() == found.frame[name].tolist()
+        assert printed[name].tolist() == found.frame[name].tolist()

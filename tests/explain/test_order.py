@@ -112,14 +112,14 @@ def test_best_first_and_exhaustive_agree_with_sorting(measures, seed, n_draws, k
         key = [int(-1 if math.isnan(v) else v) + 1 for v in row]
         return float(np.random.default_rng([seed, *key]).random()) < share
 
-    def ask(asked):
-        wanted = np.array([valid(row) for row in asked])
+    def query(some):
+        wanted = np.array([valid(row) for row in some])
         return wanted.astype(float), wanted
 
     limits = [math.inf if b is None else b for b in bounds]
     expected = chosen_by_sorting(measures, pools, factuals, k, valid, *limits)
     for exhaustive in (False, True):
-        chosen = Selector(FEATURES, np.arange(4), ask).select(
+        chosen = Selector(FEATURES, np.arange(4), query).select(
             pools, factuals, k, exhaustive=exhaustive, ordering=resolve(measures), max_changes=bounds[0],
             max_gower=bounds[1],
         )  # fmt: skip
@@ -134,19 +134,19 @@ def test_rows_beyond_factual_specific_bounds_are_not_queried():
     rows = np.asfortranarray([[1.0, 0, 0, 1], [4.0, 1, 0, 1], [4.0, 1, 2, 1]])
     factuals = np.array([[0.0, 0, 0, 1]] * 4)
     begin, end = np.zeros(4, dtype=np.int64), np.full(4, 3)
-    asked = []
+    queried = []
 
-    def ask(some):
-        asked.append(len(some))
+    def query(some):
+        queried.append(len(some))
         return always(some)
 
     pools = Candidates(rows, begin, end)
-    chosen = Selector(FEATURES, np.arange(4), ask).select(
+    chosen = Selector(FEATURES, np.arange(4), query).select(
         pools, factuals, 3, max_changes=[0, 1, 2, 3], max_gower=[1, 1, 0.5, 0.5]
     )
     assert chosen.owner.tolist() == [1, 2, 2, 3, 3]
     assert places(chosen, pools).tolist() == [0, 0, 1, 0, 1]
-    assert sum(asked) == 2
+    assert sum(queried) == 2
 
 
 @pytest.mark.parametrize("p", [3, 7, 10])
@@ -176,14 +176,14 @@ def test_model_based_measure_queries_every_candidate():
     pools = Candidates(rows, np.array([0]), np.array([400]))
     by_model = Ordering((Measure("score", lambda some, _: -some[:, 0], "model"),))
     assert by_model.cost == "model"
-    asked = []
+    queried = []
 
-    def ask(some):
-        asked.append(len(some))
+    def query(some):
+        queried.append(len(some))
         return always(some)
 
-    chosen = Selector(FEATURES, np.arange(4), ask).select(pools, np.zeros((1, 4)), 1, ordering=by_model)
-    assert (places(chosen, pools).tolist(), asked) == ([4], [400])
+    chosen = Selector(FEATURES, np.arange(4), query).select(pools, np.zeros((1, 4)), 1, ordering=by_model)
+    assert (places(chosen, pools).tolist(), queried) == ([4], [400])
 
 
 def test_equal_rows_are_scored_once_per_factual():

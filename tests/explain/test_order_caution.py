@@ -111,9 +111,9 @@ def fitted():
 
 
 @functools.cache
-def explained(floor=0.1, **asked):
+def explained(floor=0.1, **options):
     X = people()
-    return fitted().explain(X[X["job"] == "none"].head(40), sparse=True, floor=floor, **asked)
+    return fitted().explain(X[X["job"] == "none"].head(40), sparse=True, floor=floor, **options)
 
 
 @pytest.mark.slow
@@ -125,9 +125,9 @@ def test_accompanying_job_change_is_reported():
     assert roles["salary"] == {"needed"}
     assert roles["job"] == {"comes along"}
     who = table.loc[table["role"] == "comes along", "id"].iloc[0]
-    told = "(together with job nurse instead of none)"
-    assert told in found.sentence(who)
-    assert told in " ".join(mcce.report.letter(found, who).split())
+    text = "(together with job nurse instead of none)"
+    assert text in found.sentence(who)
+    assert text in " ".join(mcce.report.letter(found, who).split())
     assert "<small>comes along</small>" in found.to_html()
     assert found[who].changes()["role"].tolist() == table.loc[table["id"] == who, "role"].tolist()
 

@@ -28,7 +28,7 @@ def explainer(request):
     return fitted(random_state=None, generator=RowBootstrap(FIXED))
 
 
-def plan_and_blocks(explainer, monkeypatch, X=FEW, **asked):
+def plan_and_blocks(explainer, monkeypatch, X=FEW, **options):
     """Return the problem, small blocks and the factuals of a call of `explain`, as passed to its search."""
     seen = []
 
@@ -38,7 +38,7 @@ def plan_and_blocks(explainer, monkeypatch, X=FEW, **asked):
 
     monkeypatch.setattr("mcce.explain.pipeline.explain_factuals", watched)
     monkeypatch.setattr(problems, "BLOCK_FACTUALS", 3)
-    explainer.explain(X, **asked)
+    explainer.explain(X, **options)
     problem, factuals, _ = seen
     which = problems.searched(factuals, problem.contradictions(factuals))
     whole = problem.block(factuals, which, range(problem.settings.n_samples))
@@ -57,15 +57,15 @@ def same(one, two):
     np.testing.assert_array_equal(one.rows, two.rows)
     np.testing.assert_array_equal(one.scores, two.scores)
     np.testing.assert_array_equal(one.plausibility, two.plausibility)
-    assert cost.asked == other_cost.asked
+    assert cost.rows_queried == other_cost.rows_queried
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [False, *nightly(True)])
 @pytest.mark.parametrize("independent", [False, *nightly(True)])
 def test_blocks_can_be_pickled_and_joined_in_any_order(explainer, monkeypatch, sparse, independent):
-    asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse, "independent": independent}
-    problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
+    options = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse, "independent": independent}
+    problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **options)
     assert len(blocks) > 5
     here = [explain_block(problem, block) for block in blocks]
     sent = pickle.dumps(problem)
@@ -79,11 +79,11 @@ def test_blocks_can_be_pickled_and_joined_in_any_order(explainer, monkeypatch, s
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [True, *nightly(False)])
 def test_block_size_does_not_change_the_result(explainer, monkeypatch, sparse):
-    asked = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse}
-    problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **asked)
+    options = {"n_samples": 40, "n_counterfactuals": 2, "sparse": sparse}
+    problem, blocks, factuals = plan_and_blocks(explainer, monkeypatch, **options)
     found, _ = joined([explain_block(problem, block) for block in blocks], factuals)
     monkeypatch.undo()
-    frame = explainer.explain(FEW, **asked).frame
+    frame = explainer.explain(FEW, **options).frame
     np.testing.assert_array_equal(found.rows, explainer.generator_.schema_.encode(frame).matrix)
     np.testing.assert_array_equal(FEW.index[found.owner], frame.index.get_level_values("id"))
 
@@ -107,7 +107,7 @@ def test_no_factuals_to_explain(explainer, monkeypatch):
     assert blocks == []
     nothing = join_blocks([Winners.none(factuals.scores, TABLE.shape[1])], factuals)
     assert nothing.rows.shape == nothing.incidental.shape == (0, TABLE.shape[1])
-    assert nothing.owner.size == nothing.scores.size == nothing.plausibility.size == Cost.total([]).asked == 0
+    assert nothing.owner.size == nothing.scores.size == nothing.plausibility.size == Cost.total([]).rows_queried == 0
 
 
 def test_every_finishing_step_is_applied_to_every_block(explainer, monkeypatch):

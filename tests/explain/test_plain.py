@@ -37,7 +37,7 @@ class Model:
 
     def __init__(self, seed: int, share_valid: float) -> None:
         self.seed, self.share_valid = seed, share_valid
-        self.asked: list[tuple[float, ...]] = []
+        self.queried: list[tuple[float, ...]] = []
 
     def score(self, row) -> float:
         key = [int(-1 if math.isnan(v) else v) + 1 for v in row]
@@ -48,7 +48,7 @@ class Model:
 
     def __call__(self, rows):
         assert rows.shape[0] > 0
-        self.asked += [tuple(row) for row in rows]
+        self.queried += [tuple(row) for row in rows]
         scores = np.array([self.score(row) for row in rows])
         return scores, scores < self.share_valid
 
@@ -110,10 +110,10 @@ def check_against_plain_way(pools, factuals, k, seed, share_valid) -> tuple[Mode
         chosen = Selector(FEATURES, MUTABLE, model).select(pools, factuals, k, exhaustive=exhaustive)
         assert chosen_by_factual(chosen, pools, len(factuals)) == expected
         assert (np.diff(chosen.owner) >= 0).all()
-        assert len(model.asked) <= len(pools.rows)
+        assert len(model.queried) <= len(pools.rows)
         assert chosen.scores.tolist() == [model.score(pools.rows[r]) for r in places(chosen, pools)]
         outcomes[exhaustive] = model, chosen
-    assert len(outcomes[True][0].asked) == len(pools.rows)
+    assert len(outcomes[True][0].queried) == len(pools.rows)
     return outcomes[False]
 
 
@@ -162,9 +162,9 @@ def test_rarely_valid_pools_are_searched_completely(share_valid, k, shared, monk
         assert chosen.owner.size == 0
         assert chosen.scores.size == 0
         # answers are cached by position in the pool, so equal rows may be queried at several positions
-        assert distinct <= len(model.asked) <= len(pools.rows)
+        assert distinct <= len(model.queried) <= len(pools.rows)
     elif share_valid < 0.005:
-        assert len(model.asked) > ROUNDS[-1]
+        assert len(model.queried) > ROUNDS[-1]
 
 
 @examples(10)
@@ -172,15 +172,15 @@ def test_rarely_valid_pools_are_searched_completely(share_valid, k, shared, monk
 def test_no_candidate_is_queried_twice(seed, k, share_valid):
     pools, factuals = random_pools(np.random.default_rng(seed), 4, 400, True, 4)
     pools.rows[:, 4] = np.arange(400)  # a fixed column that names the place
-    asked: list[float] = []
+    queried: list[float] = []
 
     def model(rows):
-        asked.extend(rows[:, 4])
+        queried.extend(rows[:, 4])
         scores = np.array([Model(seed, share_valid).score(row[:4]) for row in rows])
         return scores, scores < share_valid
 
     Selector(FEATURES, MUTABLE, model).select(pools, factuals, k)
-    assert len(asked) == len(set(asked))
+    assert len(queried) == len(set(queried))
 
 
 @pytest.mark.slow
@@ -191,10 +191,10 @@ def test_few_rows_are_queried_if_most_are_valid():
     model = NumberModel(1, 0.9)
     chosen = Selector(FEATURES, MUTABLE, model).select(pools, factuals, 1)
     assert (np.bincount(chosen.owner) == 1).all()
-    assert len(model.asked) <= n_factuals * ROUNDS[0]
+    assert len(model.queried) <= n_factuals * ROUNDS[0]
     everything = NumberModel(1, 0.9)
     exhaustive = Selector(FEATURES, MUTABLE, everything).select(pools, factuals, 1, exhaustive=True)
-    assert len(everything.asked) == n_factuals * n_draws
+    assert len(everything.queried) == n_factuals * n_draws
     np.testing.assert_array_equal(chosen.rows, exhaustive.rows)
 
 
@@ -281,9 +281,9 @@ def test_measures_coincide_if_all_columns_are_categorical():
     table = Schema.from_data(pd.DataFrame({c: rng.choice(list("xyz"), 300) for c in "abcd"}))
     rows = np.asfortranarray(rng.integers(0, 3, (300, 4)).astype(float))
     pools = Candidates(rows, np.zeros(4, dtype=np.int64), np.full(4, 300))
-    chosen = Selector(
-        table.features, np.arange(4), lambda asked: (asked[:, 0], np.ones(len(asked), dtype=bool))
-    ).select(pools, rows[:4], 40)
+    chosen = Selector(table.features, np.arange(4), lambda some: (some[:, 0], np.ones(len(some), dtype=bool))).select(
+        pools, rows[:4], 40
+    )
     for f in range(4):
         mine = chosen.rows[chosen.owner == f]
         changes = (mine != rows[f]).sum(axis=1)

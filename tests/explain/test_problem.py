@@ -22,19 +22,19 @@ def spots_of(decision, positions=(0, 9)):
 
 
 def test_model_is_queried_once_for_factuals_and_spot_checks():
-    asked = []
+    queried = []
 
     def model(rows):
-        asked.append(rows)
+        queried.append(rows)
         return rows["x"].fillna(0).to_numpy() / 10
 
     decision = resolve_decision((0.5, 1.0), model)
     spots = spots_of(decision)
-    asked.clear()
+    queried.clear()
     found = read_factuals(FACTUALS, SCHEMA, decision, spots)
-    assert len(asked) == 1
-    assert asked[0].index.tolist() == ["p", "q", "r", "training row 0", "training row 9"]
-    assert asked[0].dtypes.equals(TRAINING.dtypes)
+    assert len(queried) == 1
+    assert queried[0].index.tolist() == ["p", "q", "r", "training row 0", "training row 9"]
+    assert queried[0].dtypes.equals(TRAINING.dtypes)
     np.testing.assert_array_equal(found.scores, [0.25, 0.0, 0.8])
     np.testing.assert_array_equal(found.wanted, [False, False, True])
     np.testing.assert_array_equal(found.matrix, [[2.5, 1, 1], [np.nan, 2, 0], [8, 40, 0]])

@@ -233,9 +233,9 @@ def test_changes_consist_of_actions_and_consequences(found, refused):
     assert (found.frame["age"].droplevel("rank") == refused.loc[found.frame.index.get_level_values("id"), "age"]).all()
     assert (found.measures["p_valid"] >= 0.85).all()
     assert (found.measures["prediction"] >= 0.5).all()
-    told = found.consequences
+    listed = found.consequences
     assert set(zip(changes["id"], changes["feature"])) - set(zip(acts["id"], acts["feature"])) <= set(
-        zip(told["id"], told["feature"])
+        zip(listed["id"], listed["feature"])
     )
 
 
@@ -250,8 +250,8 @@ def test_same_seed_gives_same_answer_for_any_batch(explainer, refused, found):
 
 def test_same_seed_gives_same_answer_for_any_block_size(explainer, refused, found, monkeypatch):
     monkeypatch.setattr("mcce.explain.problem.POOL_BYTES", 1)
-    asked = {"actions": ["education", "savings"], "n_samples": 300}
-    again = explainer.recourse(refused, **asked)
+    options = {"actions": ["education", "savings"], "n_samples": 300}
+    again = explainer.recourse(refused, **options)
     pd.testing.assert_frame_equal(again.frame, found.frame)
     pd.testing.assert_frame_equal(again.consequences, found.consequences)
     assert found.consequences["id"].is_monotonic_increasing
@@ -363,10 +363,10 @@ def test_letters_name_action_consequence_and_probability(found, language):
 def test_plot_shows_the_usual_consequences(found):
     import matplotlib.pyplot as plt
 
-    told = found.consequences.query("feature == 'salary' and low < high").iloc[0]
-    ax = found.plot(told["id"])
+    usual = found.consequences.query("feature == 'salary' and low < high").iloc[0]
+    ax = found.plot(usual["id"])
     written = {text.get_text() for text in ax.texts}
-    assert f"{told['low']:.0f} to {told['high']:.0f}" in written
+    assert f"{usual['low']:.0f} to {usual['high']:.0f}" in written
     assert "salary (consequence)" in [label.get_text().replace("\n", " ") for label in ax.get_yticklabels()]
     plt.close(ax.figure)
 

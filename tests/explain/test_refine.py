@@ -80,7 +80,9 @@ class Scale:
 def refiner(scale, factuals, numbers):
     """Return a refiner of rows of some factuals, by a scale that is also the model."""
     ordering = resolve_measures(DEFAULT, FEATURES)
-    problem = problem_of(FEATURES, np.arange(4), scale.ask, ordering, SimpleNamespace(plausibility=scale, strength=0.0))
+    problem = problem_of(
+        FEATURES, np.arange(4), scale.query, ordering, SimpleNamespace(plausibility=scale, strength=0.0)
+    )
     return Refiner(Acceptance(problem, np.array(factuals)), np.array(numbers, dtype=np.int64))
 
 
@@ -97,7 +99,7 @@ class World(Scale):
         mine = any(all(same(a, b) for a, b in zip(row, factual, strict=True)) for factual in self.factuals)
         return not mine and number_of("model", self.seed, row) < self.share
 
-    def ask(self, rows):
+    def query(self, rows):
         self.n_queried += len(rows)
         return np.array([number_of("model", self.seed, row) for row in rows]), np.array([self.wants(r) for r in rows])
 
@@ -152,7 +154,7 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     """Refine starts, pairs of (position of the factual, row)."""
     owner = np.array([f for f, _ in starts], dtype=np.int64)
     drawn = np.array([row for _, row in starts]).reshape(-1, 4)
-    scores, _ = world.ask(drawn)
+    scores, _ = world.query(drawn)
     world.n_queried = 0
     found = Winners.chosen(owner, np.asfortranarray(drawn), scores, world.score(drawn, fold[owner]))
     world.fold = fold
@@ -226,7 +228,7 @@ def test_no_rows_do_not_query_the_model():
 @pytest.mark.parametrize(("n_values", "reached"), [(5, 1.0), (100, 1.0)])
 def test_of_many_intermediate_values_some_are_tried_including_the_nearest(n_values, reached):
     class Always(Scale):
-        def ask(self, rows):
+        def query(self, rows):
             assert len(rows) <= refining.VALUES_BETWEEN
             return np.ones(len(rows)), rows[:, 0] >= reached
 
@@ -246,7 +248,7 @@ def test_number_with_smaller_step_does_not_take_the_turn_of_another():
     factual, start = np.array([[0.0, 0.0, 0.0, 1.0]]), np.array([[8.0, 0.0, 3.0, 1.0]])
 
     class Always(Scale):
-        def ask(self, rows):
+        def query(self, rows):
             return np.ones(len(rows)), (rows[:, [0, 2]] >= 1).all(axis=1)
 
         def score(self, rows, fold, factuals=None, *further):
@@ -269,7 +271,7 @@ class Margins:
 def with_margins(world, factuals, margins):
     """Return the rule for sparse rows of some factuals."""
     caution = Caution(world, margins)
-    problem = problem_of(FEATURES, np.arange(4), world.ask, resolve_measures(DEFAULT, FEATURES), caution)
+    problem = problem_of(FEATURES, np.arange(4), world.query, resolve_measures(DEFAULT, FEATURES), caution)
     return Acceptance(replace(problem, settings=replace(problem.settings, sparse=True)), np.array(factuals))
 
 
@@ -289,7 +291,7 @@ def test_incidental_changes_are_not_needed_for_the_decision(factual, pool, seed,
     world = World(seed, share, (factual,))
     valid = [row for row in pool if world.wants(row)]
     matrix = np.array(valid).reshape(-1, 4)
-    chosen = Winners.chosen(np.zeros(len(valid), dtype=np.int64), matrix, world.ask(matrix)[0], np.ones(len(valid)))
+    chosen = Winners.chosen(np.zeros(len(valid), dtype=np.int64), matrix, world.query(matrix)[0], np.ones(len(valid)))
     found = mark_incidental(with_margins(world, [factual], margins), chosen)
     for start, marked in zip(valid, found.incidental, strict=True):
         row, expected = start, set()
@@ -316,7 +318,7 @@ def test_changes_are_judged_by_the_rows_without_them(factual, pool, seed, share)
     world = World(seed, share, (factual,))
     valid = [row for row in pool if world.wants(row)]
     matrix = np.array(valid).reshape(-1, 4)
-    chosen = Winners.chosen(np.zeros(len(valid), dtype=np.int64), matrix, world.ask(matrix)[0], np.ones(len(valid)))
+    chosen = Winners.chosen(np.zeros(len(valid), dtype=np.int64), matrix, world.query(matrix)[0], np.ones(len(valid)))
     needed, harmed, fewer = judge_changes(with_margins(world, [factual], Margins()), chosen)
     accepted = []
     for i, row in enumerate(valid):

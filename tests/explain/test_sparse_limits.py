@@ -36,13 +36,13 @@ def test_large_set_does_not_beat_a_draw_with_fewer_changes():
     draws = np.ones((80, 12))
     draws[40, :5], draws[40, 5:] = 2.0, 0.0
 
-    def ask(rows):
+    def query(rows):
         return rows.sum(axis=1), rows.sum(axis=1) >= 10
 
     scorer = Plausibility.fit(X.to_numpy(), features, mutable, 1)
     ordering = resolve_measures(("L0", "gower"), features)
     pools = Candidates(np.asfortranarray(draws), np.array([0]), np.array([80]))
-    problem = problem_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)
+    problem = problem_of(features, mutable, query, ordering, Caution(scorer, strength=0.0), 0.0)
     found = SparseSearch(Acceptance(problem, np.zeros((1, 12)))).search(pools, 1)
     np.testing.assert_array_equal(found.rows, draws[[40]])
 
@@ -56,13 +56,13 @@ def test_pair_outside_the_nearest_beats_three_changes(floor, monkeypatch):
     sets = [row for row in crossings([near], factual) if changes(row, factual) == 3]
     valid = [far, withholding, min(sets, key=lambda row: gower_sum(row, factual))]
 
-    def ask(rows):
+    def query(rows):
         answer = np.array([any(same_row(row, good) for good in valid) for row in rows])
         return answer.astype(float), answer
 
     pools = Candidates(np.asfortranarray([near, far, withholding]), np.array([0]), np.array([3]))
     ordering = resolve_measures(("L0", "gower"), FEATURES)
-    problem = problem_of(FEATURES, MUTABLE, ask, ordering, Caution(plausibility(), strength=0.0), floor)
+    problem = problem_of(FEATURES, MUTABLE, query, ordering, Caution(plausibility(), strength=0.0), floor)
     found = SparseSearch(Acceptance(problem, np.array([factual]))).search(pools, 1)
     np.testing.assert_array_equal(found.rows, [far])
 
@@ -76,11 +76,11 @@ def test_skipped_single_value_beats_two_changes():
     pools = Candidates(np.asfortranarray(X.assign(b=X["a"] % 7 == 0)).astype(float), np.array([0]), np.array([300]))
     for valid in (101.0, 102.0, 103.0):
 
-        def ask(rows, valid=valid):
+        def query(rows, valid=valid):
             answer = (rows[:, 0] == valid) & (rows[:, 1] == 0) | (rows[:, 1] == 1) & (rows[:, 0] > 0)
             return answer.astype(float), answer
 
-        problem = problem_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)
+        problem = problem_of(features, mutable, query, ordering, Caution(scorer, strength=0.0), 0.0)
         found = SparseSearch(Acceptance(problem, np.zeros((1, 2)))).search(pools, 1)
         assert found.rows.tolist() == [[valid, 0.0]]
 
@@ -95,11 +95,11 @@ def test_no_level_of_many_is_skipped(ordered):
     pools = Candidates(np.asfortranarray(X), np.array([0]), np.array([300]))
     for valid in (100.0, 101.0, 102.0):
 
-        def ask(rows, valid=valid):
+        def query(rows, valid=valid):
             answer = (rows[:, 0] == valid) | (rows[:, 1] == 1) & (rows[:, 2] == 1)
             return answer.astype(float), answer
 
-        problem = problem_of(schema.features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)
+        problem = problem_of(schema.features, mutable, query, ordering, Caution(scorer, strength=0.0), 0.0)
         found = SparseSearch(Acceptance(problem, np.zeros((1, 3)))).search(pools, 1)
         assert found.rows.tolist() == [[valid, 0.0, 0.0]]
 
@@ -127,12 +127,12 @@ def test_more_features_than_can_be_combined(monkeypatch):
     factuals = np.zeros((2, 320))
     factuals[1, 7] = 1.0
 
-    def ask(rows):
+    def query(rows):
         return rows[:, 7], rows[:, 7] >= 2
 
     ordering = resolve_measures(("L0", "gower"), features)
     pools = Candidates(np.asfortranarray(draws), np.zeros(2, dtype=int), np.full(2, 1_000))
-    problem = problem_of(features, mutable, ask, ordering, Caution(scorer, strength=0.0), 0.0)
+    problem = problem_of(features, mutable, query, ordering, Caution(scorer, strength=0.0), 0.0)
     found = SparseSearch(Acceptance(problem, factuals)).search(pools, 1)
     expected = np.zeros((2, 320))
     expected[:, 7] = 2.0

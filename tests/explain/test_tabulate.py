@@ -59,8 +59,8 @@ def assembled(generator, *, plausibility=np.nan, owner=(0, 0, 2), measures=("L0"
     drawn = None if n_samples is None else np.full(len(rows), n_samples)
     winners = add_measures(Acceptance(problem, factuals.matrix), winners)
     explained = Explanation(problem, factuals, winners, Cost(77, 1.5, 0.5), drawn)
-    told = {"n_samples": n_samples}
-    return tabulate(explained, told, 3.0, questions_of(explained, told, 3.0, lambda: None)), found, rows
+    settings = {"n_samples": n_samples}
+    return tabulate(explained, settings, 3.0, questions_of(explained, settings, 3.0, lambda: None)), found, rows
 
 
 def test_ranks_names_and_dtypes(generator):

@@ -141,9 +141,9 @@ def test_odd_advice_of_earlier_searches_is_listed():
     ):
         old = found.factuals[name].iloc[owners(found)[row]]
         frame.iloc[row, frame.columns.get_loc(name)] = old + 500 if value == 500 else value
-    told = held_back(replace(found, frame=frame))
-    assert frame.index[plain].isin(told.index).all()
-    assert "opposite to the usual direction" in told["reasons"][frame.index[plain[1]]]
+    listed = held_back(replace(found, frame=frame))
+    assert frame.index[plain].isin(listed.index).all()
+    assert "opposite to the usual direction" in listed["reasons"][frame.index[plain[1]]]
 
 
 def test_listed_answer_states_its_reason():
@@ -151,25 +151,25 @@ def test_listed_answer_states_its_reason():
     assert not odd_advice(found)["unemployed"].any()  # the search avoids it, at any floor
     higher = found.frame["salary"].to_numpy() > np.maximum(found.factuals["salary"].to_numpy()[owners(found)], 65_000)
     found = replace(found, frame=found.frame.assign(employment=found.frame["employment"].mask(higher, "unemployed")))
-    told = found.suspicious()
-    assert list(told.columns) == ["severity", "reasons", "words"]
-    assert told.index.isin(found.frame.index).all()
+    listed = found.suspicious()
+    assert list(listed.columns) == ["severity", "reasons", "words"]
+    assert listed.index.isin(found.frame.index).all()
     unemployed = found.frame.index[higher]
     assert len(unemployed)
-    assert told["words"][unemployed].str.contains("is above 99% of those with employment unemployed").all()
+    assert listed["words"][unemployed].str.contains("is above 99% of those with employment unemployed").all()
 
 
 @pytest.mark.slow
 def test_usual_directions_are_saved_with_result_and_explainer(tmp_path):
     found = answers(30)
-    told = found.suspicious()
+    listed = found.suspicious()
     found.save(tmp_path / "found.mcce")
-    pd.testing.assert_frame_equal(mcce.Counterfactuals.load(tmp_path / "found.mcce").suspicious(), told)
-    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).suspicious(), told)
+    pd.testing.assert_frame_equal(mcce.Counterfactuals.load(tmp_path / "found.mcce").suspicious(), listed)
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).suspicious(), listed)
     explainer, refused = bank()
     explainer.save(tmp_path / "explainer.mcce")
     again = mcce.MCCE.load(tmp_path / "explainer.mcce", model=explainer.model)
-    pd.testing.assert_frame_equal(again.explain(refused.head(30), sparse=True).suspicious(), told)
+    pd.testing.assert_frame_equal(again.explain(refused.head(30), sparse=True).suspicious(), listed)
 
 
 def test_result_without_usual_directions_raises(tmp_path):
@@ -186,9 +186,9 @@ def test_result_without_usual_directions_raises(tmp_path):
 def test_polars_frames():
     polars = pytest.importorskip("polars")
     X = mcce.datasets.load_loans(400).X.select_dtypes("number")
-    told = polars.from_pandas(X)
-    explainer = mcce.MCCE(lambda rows: rows["salary"] > 60_000, decision=True, fixed=["age"], random_state=1).fit(told)
-    found = explainer.explain(told.head(60), sparse=True)
+    frame = polars.from_pandas(X)
+    explainer = mcce.MCCE(lambda rows: rows["salary"] > 60_000, decision=True, fixed=["age"], random_state=1).fit(frame)
+    found = explainer.explain(frame.head(60), sparse=True)
     table = found.table("suspicious")
     assert isinstance(table, polars.DataFrame)
     assert table.columns == ["id", "rank", "severity", "reasons", "words"]
@@ -197,8 +197,8 @@ def test_polars_frames():
 
 def test_single_factual_is_judged_by_the_training_rows():
     found = answers(floor=0.0)
-    told = found.suspicious()
-    who = told[told["reasons"] == "contradicts a level"].index[0]
+    listed = found.suspicious()
+    who = listed[listed["reasons"] == "contradicts a level"].index[0]
     assert found[who[0]].suspicious()["reasons"].tolist() == ["contradicts a level"]
 
 
@@ -222,15 +222,15 @@ def test_letter_contains_only_answers_that_are_not_suspicious():
     frame, first = found.frame.copy(), found.frame.index.get_level_values("rank") == 1
     frame.loc[first, "loan_amount"] = 2 * frame.loc[first, "loan_amount"]  # the search avoids such answers
     found = replace(found, frame=frame)
-    told = held_back(found)
-    listed = found.frame.index.isin(told.index)
+    withheld = held_back(found)
+    listed = found.frame.index.isin(withheld.index)
     ids = found.frame.index.get_level_values("id")
     mixed = [id for id in ids.unique() if listed[ids == id].any() and not listed[ids == id].all()]
     assert mixed
     letters = mcce.report.letters(found)
     assert letters.index.isin(mixed).sum() == len(mixed)
     assert any(letters[id] != mcce.report.letter(found, id) for id in mixed)
-    erased = [id for id in mixed if f"{PAST} changes" in " ".join(told["words"][id])]
+    erased = [id for id in mixed if f"{PAST} changes" in " ".join(withheld["words"][id])]
     assert all("defaulted last year no instead of yes" not in letters[id] for id in erased)
 
 

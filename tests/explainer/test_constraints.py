@@ -102,14 +102,14 @@ def broken(found, names):
     return faults
 
 
-def ask(explainer, names, **options):
+def explain_with(explainer, names, **options):
     return explainer.explain(REFUSED, constraints=[READINGS[name][0] for name in names], n_samples=60, **options)
 
 
 @pytest.fixture(scope="module")
 def free(explainer):
     """Results without constraints, by `sparse`."""
-    return {sparse: ask(explainer, [], sparse=sparse) for sparse in (False, True)}
+    return {sparse: explain_with(explainer, [], sparse=sparse) for sparse in (False, True)}
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def free(explainer):
     k=st.integers(1, 3),
 )
 def test_no_returned_row_violates_a_constraint(explainer, names, sparse, k):
-    found = ask(explainer, names, sparse=sparse, n_counterfactuals=k)
+    found = explain_with(explainer, names, sparse=sparse, n_counterfactuals=k)
     assert broken(found, names) == []
     assert says_yes(found.frame).all()
     assert set(found.constraints.index) == {str(READINGS[name][0]) for name in names}
@@ -129,7 +129,7 @@ def test_no_returned_row_violates_a_constraint(explainer, names, sparse, k):
 @pytest.mark.parametrize("name", slow_but(sorted(READINGS), *sorted(READINGS)[::3]))
 @pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_each_constraint_alone_holds_and_leaves_candidates(explainer, free, name, sparse):
-    found = ask(explainer, [name], sparse=sparse)
+    found = explain_with(explainer, [name], sparse=sparse)
     assert broken(found, [name]) == []
     assert len(found) >= 10
     shares = found.constraints["breaks"]
@@ -172,7 +172,7 @@ def test_constraint_that_excludes_nothing_changes_no_byte(explainer, unconstrain
 @pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_order_of_constraints_batches_and_threads_do_not_matter(explainer, sparse):
     names = ["salary rises", "savings step", "a case", "grade step"]
-    whole = ask(explainer, names, sparse=sparse)
+    whole = explain_with(explainer, names, sparse=sparse)
     other = mcce.MCCE(None, decision=says_yes, fixed=["age"], random_state=3, n_jobs=1).fit(TABLE)
     said = [READINGS[name][0] for name in reversed(names)]
     parts = [
@@ -258,7 +258,7 @@ class Marginals(mcce.generators.Generator):
 def test_generator_without_restrictions_uses_rejection(sparse):
     explainer = mcce.MCCE(None, decision=says_yes, fixed=["age"], generator=Marginals()).fit(TABLE)
     names = ["salary share", "a case", "grade step"]
-    found = ask(explainer, names, sparse=sparse)
+    found = explain_with(explainer, names, sparse=sparse)
     assert broken(found, names) == []
     assert len(found) > 10
 
@@ -279,11 +279,11 @@ def test_contradictions_raise_before_drawing(explainer):
 @pytest.mark.parametrize(("sparse", "n"), [(False, 2), *nightly_rows((True, 5))])
 def test_helpful_relaxation_is_found_by_trying(explainer, sparse, n):
     names = ["salary share", "savings step", "job stays", "grade step"]
-    found = ask(explainer, names, sparse=sparse).with_why_unexplained(n)
-    told = found.unexplained[found.unexplained["drawn"].notna()]
-    assert len(told) > 0
+    found = explain_with(explainer, names, sparse=sparse).with_why_unexplained(n)
+    drawn = found.unexplained[found.unexplained["drawn"].notna()]
+    assert len(drawn) > 0
     single = [READINGS[name][0] for name in names]
-    for id, row in told.iterrows():
+    for id, row in drawn.iterrows():
         helps = [text.strip() for text in row["would_help"].split("; or ")]
         for name, constraint in zip(names, single):
             left = [each for each in single if each is not constraint]
@@ -326,13 +326,13 @@ def test_nearest_row_is_reported_with_its_score():
 
 @pytest.mark.slow
 def test_effective_bounds_are_reported_and_drawn(explainer):
-    asked = [
+    constraints = [
         mcce.allow("salary", direction="increase", max_step=20_000),
         mcce.allow("savings", high=30_000),
         mcce.allow("rent", direction="decrease"),
         mcce.allow("grade", direction="increase"),
     ]
-    found = explainer.explain(REFUSED, n_samples=200, sparse=True, constraints=asked)
+    found = explainer.explain(REFUSED, n_samples=200, sparse=True, constraints=constraints)
     top, lowest = TABLE["salary"].max(), TABLE["rent"].min()
     assert found.allowed.columns.get_level_values(0).unique().tolist() == ["salary", "savings", "rent"]
     for id, own in REFUSED.iterrows():
@@ -362,6 +362,6 @@ def test_constraints_are_parsed_once_per_call(call, tmp_path, monkeypatch):
     loaded = []
     plain = reading._load
     monkeypatch.setattr(reading, "_load", lambda path: loaded.append(path.name) or plain(path))
-    asked = (candidates, X.head(20)) if call == "select" else (X.head(20),)
-    getattr(explainer, call)(*asked, constraints=files[1])
+    arguments = (candidates, X.head(20)) if call == "select" else (X.head(20),)
+    getattr(explainer, call)(*arguments, constraints=files[1])
     assert sorted(loaded) == ["also.json", "own.json"]

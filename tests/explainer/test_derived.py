@@ -116,9 +116,9 @@ def fitted():
 def test_derived_columns_of_every_answer_match_pandas(
     fitted, sparse, n_counterfactuals, diverse, rule, max_changes, n_samples
 ):
-    asked = {"sparse": sparse, "n_counterfactuals": n_counterfactuals, "diverse": diverse and n_counterfactuals > 1}
-    asked |= {"max_changes": max_changes, "n_samples": 60 if asked["diverse"] else n_samples}
-    found = fitted.explain(refused(4), constraints=[] if rule is None else [rule], progress=False, **asked)
+    options = {"sparse": sparse, "n_counterfactuals": n_counterfactuals, "diverse": diverse and n_counterfactuals > 1}
+    options |= {"max_changes": max_changes, "n_samples": 60 if options["diverse"] else n_samples}
+    found = fitted.explain(refused(4), constraints=[] if rule is None else [rule], progress=False, **options)
     check(found)
     if max_changes is not None:
         assert (found.measures["L0"] <= max_changes).all()
@@ -174,10 +174,10 @@ def test_inconsistent_rows_are_counted_and_named():
     X.index = [f"person {i}" for i in range(len(X))]
     X.loc[["person 7", "person 9"], "dti"] = 3.0
     made = mcce.MCCE(score, decision=(0.3, np.inf), derived={"dti": FORMULAS["dti"]}, random_state=1)
-    with pytest.warns(MCCEWarning) as told:
+    with pytest.warns(MCCEWarning) as caught:
         made.fit(X)
     said = "2 of 400 training rows, 0.50%, disagree; the first: person 7, person 9"
-    assert [said in str(each.message) for each in told].count(True) == 1
+    assert [said in str(each.message) for each in caught].count(True) == 1
     assert made.derived_[0].exceptions == 2
     found = made.explain(X.loc[["person 7", "person 9"]], sparse=True, n_samples=200).frame  # they break it themselves
     moved = (
@@ -273,12 +273,12 @@ def test_texts_and_plots_do_not_advise_derived_columns(fitted):
 
 def expected_follows(own, new):
     """Return the derived columns that change: name, 1 if it rises, 2 if it falls, 3 for a level, and the new value."""
-    told = []
+    printed = []
     for name in own.index[own.index.isin(FORMULAS)]:
         if own[name] != new[name]:
             way = 3 if name == "stretched" else 1 if new[name] > own[name] else 2
-            told.append((name, way, new[name]))
-    return told
+            printed.append((name, way, new[name]))
+    return printed
 
 
 FOLLOWS = {
@@ -299,21 +299,21 @@ def without_savings(fitted):
 def test_letters_state_the_new_values_of_derived_columns(without_savings, language):
     found = without_savings
     begin, *ways = FOLLOWS[language]
-    n_told = 0
+    n_stated = 0
     for (who, _), new in found.frame.iterrows():
-        told = expected_follows(bank().loc[who], new)
+        expected = expected_follows(bank().loc[who], new)
         letter = " ".join(mcce.report.letter(found, who, language=language).split())
         sentence = found.sentence(who)
-        assert (begin in letter) == bool(told)
-        assert (" As a result, " in sentence) == bool(told)
-        for name, way, value in told:
+        assert (begin in letter) == bool(expected)
+        assert (" As a result, " in sentence) == bool(expected)
+        for name, way, value in expected:
             plain = name.replace("_", " ")
             assert f"{plain} {ways[way - 1]} " in letter
             if language == "en" and name == "dti":
                 assert f"dti {ways[way - 1]} {value:g}" in letter
                 assert f"dti {ways[way - 1]} {value:g}" in sentence
-        n_told += len(told)
-    assert n_told > 5
+        n_stated += len(expected)
+    assert n_stated > 5
 
 
 @pytest.mark.slow
@@ -355,16 +355,16 @@ def test_formula_texts_are_stored_and_functions_are_passed_again(fitted, tmp_pat
     assert set(again.derived) == set(FORMULAS)
     some = refused(5)
     for sparse in (False, True):
-        asked = {"sparse": sparse, "n_samples": 100, "constraints": ["dti <= 0.4"]}
-        pd.testing.assert_frame_equal(again.explain(some, **asked).frame, fitted.explain(some, **asked).frame)
+        options = {"sparse": sparse, "n_samples": 100, "constraints": ["dti <= 0.4"]}
+        pd.testing.assert_frame_equal(again.explain(some, **options).frame, fitted.explain(some, **options).frame)
     function = lambda rows: (rows["rent"] + rows["instalment"]) / rows["income"]  # noqa: E731
     made = explainer({"dti": function})
     made.save(tmp_path / "function.mcce")
     with pytest.raises(InputError, match="'dti' of this explainer is computed by a Python function"):
         mcce.MCCE.load(tmp_path / "function.mcce", score)
     again = mcce.MCCE.load(tmp_path / "function.mcce", score, derived={"dti": function})
-    asked = {"sparse": True, "n_samples": 100}
-    pd.testing.assert_frame_equal(again.explain(some, **asked).frame, made.explain(some, **asked).frame)
+    options = {"sparse": True, "n_samples": 100}
+    pd.testing.assert_frame_equal(again.explain(some, **options).frame, made.explain(some, **options).frame)
     found = fitted.explain(some, n_samples=100)
     found.save(tmp_path / "found.mcce")
     assert mcce.Counterfactuals.load(tmp_path / "found.mcce").computed == found.computed == tuple(FORMULAS)
@@ -385,10 +385,10 @@ def test_explainer_saved_without_donors_computes_derived_columns(tmp_path):
 
 @pytest.mark.slow
 def test_batches_equal_one_call(fitted, tmp_path):
-    asked = {"sparse": True, "n_samples": 100, "constraints": ["dti <= 0.45"]}
-    fitted.explain_batches(refused(), tmp_path / "out", batch_size=4, **asked)
+    options = {"sparse": True, "n_samples": 100, "constraints": ["dti <= 0.45"]}
+    fitted.explain_batches(refused(), tmp_path / "out", batch_size=4, **options)
     found = pd.read_parquet(tmp_path / "out" / "counterfactuals").sort_values(["id", "rank"])
-    expected = fitted.explain(refused(), **asked).frame
+    expected = fitted.explain(refused(), **options).frame
     assert found["dti"].tolist() == expected["dti"].tolist() == recomputed(expected)["dti"].tolist()
 
 
@@ -397,16 +397,16 @@ def test_proposals_are_reported_with_code_to_paste():
     X = bank(1000)
     X.loc[[3, 5], "dti"] = 9.0
     made = mcce.MCCE(score, decision=(0.3, np.inf), random_state=1)
-    with pytest.warns(AdviceWarning) as told:
+    with pytest.warns(AdviceWarning) as caught:
         made.fit(X[[*INPUTS, "applied_on", "dti", "utilisation_pct", "job_years", "stretched"]])
-    (text,) = [str(each.message) for each in told if "possible formula" in str(each.message)]
+    (text,) = [str(each.message) for each in caught if "possible formula" in str(each.message)]
     pasted = re.search(r"derived=(\{.*\})", text)[1]
     assert eval(pasted)["dti"] == "(instalment + rent) / income"
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         mcce.MCCE(score, decision=(0.3, np.inf), random_state=1, derived=eval(pasted)).fit(X)
-    assert not any("possible formula" in str(each.message) for each in told)
-    assert any("2 of 1,000 training rows, 0.20%, disagree" in str(each.message) for each in told)
+    assert not any("possible formula" in str(each.message) for each in caught)
+    assert any("2 of 1,000 training rows, 0.20%, disagree" in str(each.message) for each in caught)
 
 
 def test_private_explainers_reject_formulas():

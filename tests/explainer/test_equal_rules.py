@@ -58,8 +58,8 @@ def test_savings_alone_suffice(bank, said, sparse):
 @pytest.mark.slow
 @pytest.mark.parametrize("sparse", [True, False])
 def test_violated_rule_does_not_cancel_a_satisfied_one(bank, sparse):
-    asked = ["abs(salary - was(salary)) <= 50", "savings - was(savings) >= 1000"]
-    found = bank.explain(POOR, constraints=asked, sparse=sparse)
+    constraints = ["abs(salary - was(salary)) <= 50", "savings - was(savings) >= 1000"]
+    found = bank.explain(POOR, constraints=constraints, sparse=sparse)
     assert found.frame.index.get_level_values("id").nunique() == len(POOR)
 
 
@@ -99,17 +99,17 @@ def test_upper_bound_below_all_accepted_rows_keeps_lower_values(said, sparse):
     ],
 )
 def test_rejections_do_not_exceed_draws_and_suggested_relaxation_helps(bank, more, sparse):
-    asked = ["salary <= was(salary)", "abs(loan_amount - was(loan_amount)) <= 50", more]
+    constraints = ["salary <= was(salary)", "abs(loan_amount - was(loan_amount)) <= 50", more]
     options = {"sparse": sparse, "n_samples": 100}
-    found = bank.explain(POOR, constraints=asked, **options).with_why_unexplained()
-    told = found.unexplained[found.unexplained["drawn"].notna()]
-    assert len(told) > 0
-    for _, row in told.iterrows():
+    found = bank.explain(POOR, constraints=constraints, **options).with_why_unexplained()
+    drawn = found.unexplained[found.unexplained["drawn"].notna()]
+    assert len(drawn) > 0
+    for _, row in drawn.iterrows():
         rejected = [int(part.split(" by ")[0]) for part in row["rejected"].split(", ") if part != "none"]
         assert sum(rejected) <= row["drawn"]
-    for id, row in told.head(10).iterrows():  # each is explained anew without each constraint
-        for text in asked:
-            left = [each for each in asked if each != text]
+    for id, row in drawn.head(10).iterrows():  # each is explained anew without each constraint
+        for text in constraints:
+            left = [each for each in constraints if each != text]
             alone = bank.explain(POOR.loc[[id]], constraints=left, **options)
             assert (len(alone) > 0) == (f"without the constraint {text!r}" in row["would_help"])
 
@@ -232,8 +232,8 @@ def explained(said, sparse):
 @pytest.mark.slow
 @pytest.mark.parametrize("n_examples", [3, *nightly(10)])
 def test_equivalent_constraints_explain_the_same_factuals(n_examples):
-    asked = given(st.lists(demands(), min_size=1, max_size=3), st.booleans(), st.randoms(use_true_random=False))
-    settings(max_examples=n_examples)(asked(explain_the_same_people))()
+    generated = given(st.lists(demands(), min_size=1, max_size=3), st.booleans(), st.randoms(use_true_random=False))
+    settings(max_examples=n_examples)(generated(explain_the_same_people))()
 
 
 @pytest.mark.parametrize("sparse", [True, False])
@@ -241,18 +241,18 @@ def test_equivalent_constraints_explain_the_same_factuals(n_examples):
 def test_value_between_grid_steps_may_be_kept_with_rules(said, sparse):
     """The only answer keeps y = 3 and increases x and grade by one; draws of y are on the steps."""
     one = SMALL[(SMALL["age"] == 60) & (SMALL["x"] == 1) & (SMALL["y"] == 3) & (SMALL["grade"] == "middle")]
-    asked = ["x + y <= was(x) + was(y) + 1", "y == was(y) or grade == was(grade)", said]
-    found = everybody().explain(one, constraints=asked, sparse=sparse, n_samples=DRAWS)
+    constraints = ["x + y <= was(x) + was(y) + 1", "y == was(y) or grade == was(grade)", said]
+    found = everybody().explain(one, constraints=constraints, sparse=sparse, n_samples=DRAWS)
     assert found.frame[["x", "y", "grade"]].to_numpy().tolist() == [[2, 3, "high"]]
 
 
-def explain_the_same_people(asked, sparse, random):
+def explain_the_same_people(constraints, sparse, random):
     could_be = {
         id
         for id, own in zip(SOME.index, SOME.itertuples(index=False))
-        if any(is_rich(row) and all(reading(row, own) for _, reading in asked) for row in ROWS)
+        if any(is_rich(row) and all(reading(row, own) for _, reading in constraints) for row in ROWS)
     }
     for _ in range(2):
-        said = [random.choice(spellings) for spellings, _ in asked]
+        said = [random.choice(spellings) for spellings, _ in constraints]
         said = [each for i, each in enumerate(said) if str(each) not in map(str, said[:i])]
         assert explained(said, sparse) == could_be, list(map(str, said))

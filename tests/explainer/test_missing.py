@@ -77,12 +77,12 @@ def test_kept_values_do_not_depend_on_the_batch(sparse, said):
     X = pd.DataFrame({"x": np.arange(200) / 2, "told": 3.0 + np.arange(200) % 7})
     X.loc[X["x"] >= 48, "told"] = float("nan")
     explainer = mcce.MCCE(None, decision=lambda rows: rows["x"] >= 50, random_state=1).fit(X)
-    asked = {"n_samples": 50, "sparse": sparse, "constraints": said}
-    found = explainer.explain(X.iloc[:20], **asked)
+    options = {"n_samples": 50, "sparse": sparse, "constraints": said}
+    found = explainer.explain(X.iloc[:20], **options)
     assert len(found) == 20
     assert found.frame["told"].tolist() == X["told"].iloc[:20].tolist()
     for rows in (X.iloc[19::-1], X.iloc[3:4], X.iloc[7:12]):
-        again = explainer.explain(rows, **asked).frame
+        again = explainer.explain(rows, **options).frame
         assert_frame_equal(again, found.frame.loc[again.index.get_level_values("id")], check_exact=True)
 
 

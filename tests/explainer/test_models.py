@@ -93,11 +93,11 @@ AGAIN = r"differently when 16 of 16 training rows were asked again \(those at po
 
 def test_requeried_rows_are_named_by_position():
     def forgetful(frame):
-        return np.where((frame["age"] == TABLE["age"].iloc[19]) & asked, np.nan, score(frame))
+        return np.where((frame["age"] == TABLE["age"].iloc[19]) & fails, np.nan, score(frame))
 
-    asked = False
+    fails = False
     explainer = fitted(forgetful)
-    asked = True
+    fails = True
     with pytest.raises(ModelError, match=r"index .*'training row 19'.*; the first has age = \d+, sex = "):
         explainer.explain(DENIED[DENIED["age"] != TABLE["age"].iloc[19]].iloc[:2], n_samples=10)
 

@@ -16,20 +16,20 @@ def test_models_of_arrays_are_queried_with_arrays():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(300, 4)).astype(np.float32)
     model = LogisticRegression().fit(X, (X[:, 0] + X[:, 1] > 0).astype(int))
-    asked = []
+    queried = []
 
     class Recorder:
         classes_ = model.classes_
 
         def predict_proba(self, rows):
-            asked.append(rows)
+            queried.append(rows)
             return model.predict_proba(rows)
 
     explainer = MCCE(Recorder(), fixed=["x3"], random_state=1).fit(X)
     denied = X[model.predict(X) == 0][:10]
     found = explainer.explain(denied, n_samples=100)
     assert len(found) == 10
-    assert {(type(a), a.dtype) for a in asked} == {(np.ndarray, np.dtype(np.float32))}
+    assert {(type(a), a.dtype) for a in queried} == {(np.ndarray, np.dtype(np.float32))}
     assert found.frame.columns.tolist() == ["x0", "x1", "x2", "x3"]
     assert (found.frame.dtypes == np.float32).all()
     assert found.frame.index.get_level_values(0).tolist() == list(range(10))

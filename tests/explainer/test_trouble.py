@@ -24,7 +24,7 @@ SOME = DENIED.iloc[:6]
 
 
 @pytest.fixture(params=nightly_but(MODES, "constrained", "sparse"))
-def asked(request):
+def options(request):
     return {"n_samples": 30, **MODES[request.param]}
 
 
@@ -58,30 +58,30 @@ def raise_(error):
         ),
     ],
 )
-def test_late_model_failure_is_reported_and_explainer_stays_usable(how, message, asked):
+def test_late_model_failure_is_reported_and_explainer_stays_usable(how, message, options):
     model = Troubled(how)
     explainer = fitted(model)
-    before = explainer.explain(SOME, **asked)
+    before = explainer.explain(SOME, **options)
     model.trouble = True
     with pytest.raises(ModelError, match=message):
-        explainer.explain(SOME, **asked)
+        explainer.explain(SOME, **options)
     model.trouble = False
-    assert_same(explainer.explain(SOME, **asked), before)
+    assert_same(explainer.explain(SOME, **options), before)
 
 
 @pytest.mark.slow
-def test_lists_and_infinities_are_valid_answers(asked):
+def test_lists_and_infinities_are_valid_answers(options):
     wanted = (0.5, np.inf)
-    found = fitted(score, wanted).explain(SOME, **asked)
-    as_list = fitted(lambda rows: score(rows).tolist(), wanted).explain(SOME, **asked)
+    found = fitted(score, wanted).explain(SOME, **options)
+    as_list = fitted(lambda rows: score(rows).tolist(), wanted).explain(SOME, **options)
     assert_same(as_list, found)
-    endless = fitted(lambda rows: np.where(score(rows) >= 0.5, np.inf, -np.inf), wanted).explain(SOME, **asked)
+    endless = fitted(lambda rows: np.where(score(rows) >= 0.5, np.inf, -np.inf), wanted).explain(SOME, **options)
     assert (endless.measures["prediction"] == np.inf).all()
     assert len(endless) == len(found)
 
 
 @pytest.mark.slow
-def test_interrupt_at_any_query_leaves_explainer_usable(asked):
+def test_interrupt_at_any_query_leaves_explainer_usable(options):
     def interrupted(rows):
         if next(calls) == at:
             raise KeyboardInterrupt
@@ -89,34 +89,34 @@ def test_interrupt_at_any_query_leaves_explainer_usable(asked):
 
     calls, at = itertools.count(), -1
     explainer = fitted(interrupted)
-    explainer.explain(SOME, **asked)  # the first sparse call also learns what is usual
+    explainer.explain(SOME, **options)  # the first sparse call also learns what is usual
     begun = next(calls)
-    before = explainer.explain(SOME, **asked)
+    before = explainer.explain(SOME, **options)
     n_calls = next(calls) - begun - 1
     for k in {0, 1, n_calls // 2, n_calls - 1}:
         calls, at = itertools.count(), k
         with pytest.raises(KeyboardInterrupt):
-            explainer.explain(SOME, **asked)
+            explainer.explain(SOME, **options)
         at = -1
-        assert_same(explainer.explain(SOME, **asked), before)
+        assert_same(explainer.explain(SOME, **options), before)
     at = next(calls) + 1  # and in fit: the next one is as new
     with pytest.raises(KeyboardInterrupt):
         explainer.fit(TABLE)
     at = -1
-    assert_same(explainer.fit(TABLE).explain(SOME, **asked), before)
+    assert_same(explainer.fit(TABLE).explain(SOME, **options), before)
 
 
 @pytest.mark.slow
-def test_two_threads_can_share_an_explainer(asked):
+def test_two_threads_can_share_an_explainer(options):
     explainer = fitted(n_jobs=2)
     parts = [SOME, DENIED.iloc[6:12]]
-    alone = [explainer.explain(part, **asked) for part in parts]
+    alone = [explainer.explain(part, **options) for part in parts]
     fresh = fitted(n_jobs=2)  # what is learned at the first call is learned by both at once
     found, both = {}, threading.Barrier(2, timeout=60)
 
     def work(i):
         both.wait()
-        found[i] = fresh.explain(parts[i], **asked)
+        found[i] = fresh.explain(parts[i], **options)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
     for thread in threads:
@@ -128,22 +128,22 @@ def test_two_threads_can_share_an_explainer(asked):
 
 
 @pytest.mark.slow
-def test_model_is_never_queried_by_two_threads_at_once(asked):
+def test_model_is_never_queried_by_two_threads_at_once(options):
     inside = threading.Lock()
 
     def unsafe(rows):
-        assert inside.acquire(blocking=False), "asked while it answers"
+        assert inside.acquire(blocking=False), "queried by two threads at once"
         time.sleep(0.001)  # slow, so that another thread would come
         answer = score(rows)
         inside.release()
         return answer
 
-    found = fitted(unsafe, n_jobs=4).explain(SOME, **asked)
-    assert_same(found, fitted(n_jobs=1).explain(SOME, **asked))
+    found = fitted(unsafe, n_jobs=4).explain(SOME, **options)
+    assert_same(found, fitted(n_jobs=1).explain(SOME, **options))
 
 
-def in_a_process(explainer, asked, sending):
-    sending.send(explainer.explain(SOME, **asked))
+def in_a_process(explainer, options, sending):
+    sending.send(explainer.explain(SOME, **options))
     sending.close()
 
 
@@ -153,12 +153,12 @@ def in_a_process(explainer, asked, sending):
 def test_other_processes_give_the_same_result(method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system cannot {method}")
-    asked = {"n_samples": 30, "sparse": True, **MODES["constrained"]}
+    options = {"n_samples": 30, "sparse": True, **MODES["constrained"]}
     explainer = fitted(n_jobs=1)
-    before = explainer.explain(SOME, **asked)
+    before = explainer.explain(SOME, **options)
     context = multiprocessing.get_context(method)
     receiving, sending = context.Pipe(duplex=False)
-    process = context.Process(target=in_a_process, args=(explainer, asked, sending))
+    process = context.Process(target=in_a_process, args=(explainer, options, sending))
     process.start()
     sending.close()
     found = receiving.recv()

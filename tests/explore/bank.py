@@ -42,7 +42,7 @@ def explainer(model=risk, X=None):
     return mcce.MCCE(model, decision=GRANTED, fixed=fixed, random_state=1, n_jobs=1).fit(people() if X is None else X)
 
 
-def ask(session: ExplorerSession, name: str, /, **more):
+def send(session: ExplorerSession, name: str, /, **more):
     """Return the answer to a message, which must be valid JSON and not an error."""
     answer = json.loads(json.dumps(session.answer({"ask": name, **more}), allow_nan=False))
     assert "error" not in answer, answer

@@ -58,14 +58,14 @@ def main(person: int = 8) -> None:
         try:
             browser.open(f"http://127.0.0.1:{port}/token/", WIDTH)
             browser.wait("document.querySelectorAll('.people button').length === 50", 60)
-            browser.ask(f"document.querySelectorAll('.people button')[{person}].click()")
+            browser.evaluate(f"document.querySelectorAll('.people button')[{person}].click()")
             browser.wait("document.querySelectorAll('.card').length >= 3 && !document.querySelector('[aria-busy]')", 60)
-            browser.ask(f"document.querySelector('[data-limits=\"{COLUMNS.index('employment')}\"]').click()")
-            browser.ask(f"document.querySelector('[data-limits=\"{COLUMNS.index('salary')}\"]').click()")
-            browser.ask(f"{button('.card button', 'Edit by hand')}.click()")
-            browser.ask(f"{button('.card button', 'Bookmark')}.click()")
+            browser.evaluate(f"document.querySelector('[data-limits=\"{COLUMNS.index('employment')}\"]').click()")
+            browser.evaluate(f"document.querySelector('[data-limits=\"{COLUMNS.index('salary')}\"]').click()")
+            browser.evaluate(f"{button('.card button', 'Edit by hand')}.click()")
+            browser.evaluate(f"{button('.card button', 'Bookmark')}.click()")
             browser.wait("document.querySelector('.hand + .plans .card') && !document.querySelector('[aria-busy]')", 60)
-            browser.ask("window.scrollTo(0, 0)")
+            browser.evaluate("window.scrollTo(0, 0)")
             whole = Path(profile) / "whole.png"
             browser.picture(whole)
         finally:

@@ -110,7 +110,7 @@ def opened(browser, address, width=1400, scheme="light", person=1):
     """Open the page and select the first rejected row."""
     browser.open(address, width, scheme=scheme)
     browser.wait("document.querySelectorAll('.people button').length === 50")
-    browser.ask(f"document.querySelectorAll('.people button')[{person}].click()")
+    browser.evaluate(f"document.querySelectorAll('.people button')[{person}].click()")
     browser.wait(f"{CARDS}.length >= 1 && {QUIET}")
 
 
@@ -119,7 +119,7 @@ def column(name):
 
 
 def place_of(browser, script):
-    box = browser.ask(
+    box = browser.evaluate(
         f"(() => {{ const e = {script}; e.scrollIntoView({{block: 'center'}}); "
         "const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()"
     )
@@ -129,10 +129,10 @@ def place_of(browser, script):
 def test_dragged_slider_updates_the_plans(browser, served):
     opened(browser, served[0])
     salary = column("salary")
-    browser.ask(f"document.querySelector('[data-limits=\"{salary}\"]').click()")
+    browser.evaluate(f"document.querySelector('[data-limits=\"{salary}\"]').click()")
     slider = f"document.querySelector('[data-end=\"{salary}-high\"]')"
     left, top, width, height = place_of(browser, slider)
-    browser.ask(
+    browser.evaluate(
         "window.asked = []; const fetched = window.fetch; "
         "window.fetch = (...g) => { if (g[0] === 'ask') asked.push(g[1].body); return fetched(...g); }"
     )
@@ -140,60 +140,60 @@ def test_dragged_slider_updates_the_plans(browser, served):
     browser.wait(f"{QUIET} && asked.length > 0")
     time.sleep(0.3)
     browser.wait(QUIET)
-    asked = [json.loads(each) for each in browser.ask("asked")]
-    assert 0 < len(asked) < 25  # not one for each move
-    high = asked[-1]["settings"]["features"][str(salary)]["high"]
-    stops = browser.ask(f"[{slider}.value, {slider}.max].map(Number)")
+    queried = [json.loads(each) for each in browser.evaluate("asked")]
+    assert 0 < len(queried) < 25  # not one for each move
+    high = queried[-1]["settings"]["features"][str(salary)]["high"]
+    stops = browser.evaluate(f"[{slider}.value, {slider}.max].map(Number)")
     assert 0 < stops[0] < stops[1]
-    answer = browser.ask(
+    answer = browser.evaluate(
         "fetch('ask', {method: 'POST', headers: {'Content-Type': 'application/json'}, "
-        f"body: {json.dumps(json.dumps(asked[-1]))}}}).then(r => r.json())"
+        f"body: {json.dumps(json.dumps(queried[-1]))}}}).then(r => r.json())"
     )
     assert all(plan["cells"][salary]["value"] <= high for plan in answer["plans"])
-    shown = browser.ask(f"{CARDS}.map(each => each.querySelector('.move strong').textContent)")
+    shown = browser.evaluate(f"{CARDS}.map(each => each.querySelector('.move strong').textContent)")
     assert shown == [plan["changes"][0]["to"] for plan in answer["plans"]]
 
 
 def test_typed_value_is_judged(browser, served):
     opened(browser, served[0])
     savings = column("savings")
-    browser.ask(f"document.querySelector('[data-hand=\"{savings}\"]').select()")
+    browser.evaluate(f"document.querySelector('[data-hand=\"{savings}\"]').select()")
     browser.write("400000")
     browser.wait(f"{HAND} && {HAND}.innerText.includes('granted')")
-    assert "400,000" in browser.ask(f"{HAND}.innerText")
-    browser.ask(f"document.querySelector('[data-hand=\"{savings}\"]').select()")
+    assert "400,000" in browser.evaluate(f"{HAND}.innerText")
+    browser.evaluate(f"document.querySelector('[data-hand=\"{savings}\"]').select()")
     browser.write("1")
     browser.wait(f"{HAND}.innerText.includes('refused')")
-    browser.ask(f"document.querySelector('[data-hand=\"{savings}\"]').select()")
+    browser.evaluate(f"document.querySelector('[data-hand=\"{savings}\"]').select()")
     browser.write("1.5")
     browser.wait("document.querySelector('.hand + .plans .alert')")
-    assert "cannot hold exactly" in browser.ask("document.querySelector('.hand + .plans').innerText")
+    assert "cannot hold exactly" in browser.evaluate("document.querySelector('.hand + .plans').innerText")
 
 
 def test_plans_are_bookmarked_and_compared(browser, served):
     opened(browser, served[0])
-    browser.ask(f"{BUTTON.format('.card button', 'Bookmark')}.click()")
-    browser.ask("document.querySelectorAll('.people button')[3].click()")
+    browser.evaluate(f"{BUTTON.format('.card button', 'Bookmark')}.click()")
+    browser.evaluate("document.querySelectorAll('.people button')[3].click()")
     browser.wait(
         f"{CARDS}.length >= 1 && {QUIET} && document.querySelector('h2[tabindex]').textContent.endsWith(' ' + "
         "document.querySelectorAll('.people button .name')[3].textContent.split(' ').pop())"
     )
-    browser.ask(f"{BUTTON.format('.card button', 'Bookmark')}.click()")
-    heads = browser.ask("[...document.querySelectorAll('.bookmarks thead th')].map(each => each.textContent)")
+    browser.evaluate(f"{BUTTON.format('.card button', 'Bookmark')}.click()")
+    heads = browser.evaluate("[...document.querySelectorAll('.bookmarks thead th')].map(each => each.textContent)")
     assert len(heads) == 3
     assert heads[1] != heads[2]
     assert all("Plan 1" in head for head in heads[1:])
-    browser.ask("document.querySelector('.bookmarks thead button').click()")
-    assert browser.ask("document.querySelectorAll('.bookmarks thead th').length") == 2
+    browser.evaluate("document.querySelector('.bookmarks thead button').click()")
+    assert browser.evaluate("document.querySelectorAll('.bookmarks thead th').length") == 2
 
 
 def test_export_equals_the_display(browser, served):
     opened(browser, served[0])
-    browser.ask("window.kept = []; URL.createObjectURL = (blob) => { kept.push(blob); return '#'; }")
-    browser.ask(f"{BUTTON.format('.card button', 'Export')}.click()")
+    browser.evaluate("window.kept = []; URL.createObjectURL = (blob) => { kept.push(blob); return '#'; }")
+    browser.evaluate(f"{BUTTON.format('.card button', 'Export')}.click()")
     said = browser.wait("document.querySelector('dialog textarea').value")
     assert said.startswith("What would have led to another decision")
-    new = browser.ask(f"{CARDS}[0].querySelector('.move strong').textContent")
+    new = browser.evaluate(f"{CARDS}[0].querySelector('.move strong').textContent")
     assert new in said
     for what, words in (
         ("python", "explainer.explain("),
@@ -201,40 +201,42 @@ def test_export_equals_the_display(browser, served):
         ("row", "plausibility"),
         ("page", "<!doctype"),
     ):
-        browser.ask(
+        browser.evaluate(
             f"(() => {{ const e = document.querySelector('dialog select'); e.value = '{what}'; "
             "e.dispatchEvent(new Event('change')); })()"
         )
         browser.wait(f"document.querySelector('dialog textarea').value.includes({json.dumps(words)})")
-    browser.ask(f"{BUTTON.format('dialog button', 'Download')}.click()")
-    assert browser.ask("kept[0].text()").startswith("<!doctype html>")
+    browser.evaluate(f"{BUTTON.format('dialog button', 'Download')}.click()")
+    assert browser.evaluate("kept[0].text()").startswith("<!doctype html>")
     browser.press("Escape")
-    assert not browser.ask("document.querySelector('dialog').open")
+    assert not browser.evaluate("document.querySelector('dialog').open")
 
 
 def test_two_thousand_rows_are_paged_and_searched(browser, served):
     browser.open(served[0], 1400)
     browser.wait("document.querySelectorAll('.people button').length === 50")
-    browser.ask(
+    browser.evaluate(
         "document.querySelector('.side select').value = 'all'; "
         "document.querySelector('.side select').dispatchEvent(new Event('change'))"
     )
     browser.wait(f"{TEXT}.includes('2,000 people, page 1 of 40')")
-    browser.ask(f"{BUTTON.format('.pager button', 'Next')}.click()")
+    browser.evaluate(f"{BUTTON.format('.pager button', 'Next')}.click()")
     browser.wait(f"{TEXT}.includes('page 2 of 40')")
-    assert browser.ask("document.querySelector('.people .name').textContent") == f"{bank.NASTY} 50"
-    browser.ask("document.querySelector('input[type=search]').focus()")
+    assert browser.evaluate("document.querySelector('.people .name').textContent") == f"{bank.NASTY} 50"
+    browser.evaluate("document.querySelector('input[type=search]').focus()")
     browser.write("</script> 1999")
     browser.wait(f"{TEXT}.includes('1 people, page 1 of 1')")
-    assert browser.ask("document.querySelector('.people .name').textContent") == f"{bank.NASTY} 1999"
+    assert browser.evaluate("document.querySelector('.people .name').textContent") == f"{bank.NASTY} 1999"
 
 
 def test_executable_names_are_texts(browser, served):
     opened(browser, served[0])
-    assert browser.ask("document.title") == "mcce explorer"
-    assert bank.NASTY in browser.ask("document.querySelector('h2[tabindex]').textContent")
-    assert browser.ask("document.scripts.length") == 1
-    assert browser.ask("performance.getEntriesByType('resource').every(each => each.name.startsWith(location.origin))")
+    assert browser.evaluate("document.title") == "mcce explorer"
+    assert bank.NASTY in browser.evaluate("document.querySelector('h2[tabindex]').textContent")
+    assert browser.evaluate("document.scripts.length") == 1
+    assert browser.evaluate(
+        "performance.getEntriesByType('resource').every(each => each.name.startsWith(location.origin))"
+    )
 
 
 def test_model_error_is_shown(browser, served):
@@ -243,23 +245,23 @@ def test_model_error_is_shown(browser, served):
     floor = "document.querySelector('.asked input[type=range]')"
     try:
         model.raises = True
-        browser.ask(f"{floor}.value = 0.2; {floor}.dispatchEvent(new Event('input'))")
+        browser.evaluate(f"{floor}.value = 0.2; {floor}.dispatchEvent(new Event('input'))")
         browser.wait("document.querySelector('.plans .alert')")
-        assert "the scoring service is down" in browser.ask("document.querySelector('.plans .alert').textContent")
+        assert "the scoring service is down" in browser.evaluate("document.querySelector('.plans .alert').textContent")
     finally:
         model.raises = False
-    browser.ask(f"{floor}.value = 0.1; {floor}.dispatchEvent(new Event('input'))")
+    browser.evaluate(f"{floor}.value = 0.1; {floor}.dispatchEvent(new Event('input'))")
     browser.wait(f"{CARDS}.length >= 1 && !document.querySelector('.plans .alert')")
 
 
 @pytest.mark.nightly
 def test_row_without_a_plan_names_the_limit_to_relax(browser, served):
     opened(browser, served[0])
-    browser.ask("document.querySelectorAll('[data-may]').forEach(each => each.click())")
+    browser.evaluate("document.querySelectorAll('[data-may]').forEach(each => each.click())")
     browser.wait(BUTTON.format(".why button", "Why not?"))
-    browser.ask(f"{BUTTON.format('.why button', 'Why not?')}.click()")
+    browser.evaluate(f"{BUTTON.format('.why button', 'Why not?')}.click()")
     browser.wait(BUTTON.format(".why button", "Lift the limit"))
-    browser.ask(f"{BUTTON.format('.why button', 'Lift the limit')}.click()")
+    browser.evaluate(f"{BUTTON.format('.why button', 'Lift the limit')}.click()")
     browser.wait(f"{CARDS}.length >= 1")
 
 
@@ -267,21 +269,21 @@ def test_keyboard_suffices(browser, served):
     browser.open(served[0], 1400)
     browser.wait("document.querySelectorAll('.people button').length === 50")
     browser.press("Tab")
-    assert browser.ask("document.activeElement.getAttribute('role')") == "tab"
+    assert browser.evaluate("document.activeElement.getAttribute('role')") == "tab"
     browser.press("ArrowRight")
-    assert browser.ask("document.activeElement.getAttribute('aria-selected')") == "true"
-    assert browser.ask(f"{TEXT}.includes('Who has to change more?')")
+    assert browser.evaluate("document.activeElement.getAttribute('aria-selected')") == "true"
+    assert browser.evaluate(f"{TEXT}.includes('Who has to change more?')")
     browser.press("Home")
-    while browser.ask("!document.activeElement.closest('.people')"):
+    while browser.evaluate("!document.activeElement.closest('.people')"):
         browser.press("Tab")
-    assert browser.ask("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert browser.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     browser.press("Enter")
     browser.wait(f"{CARDS}.length >= 1 && {QUIET}")
-    assert browser.ask("document.activeElement.tagName") == "H2"  # a reader is taken to what was chosen
+    assert browser.evaluate("document.activeElement.tagName") == "H2"  # a reader is taken to what was chosen
     floor = "document.querySelector('.asked input[type=range]')"
-    browser.ask(f"{floor}.focus()")
+    browser.evaluate(f"{floor}.focus()")
     browser.press("ArrowRight")
-    assert browser.ask(f"{floor}.getAttribute('aria-valuetext')") == "6%"
+    assert browser.evaluate(f"{floor}.getAttribute('aria-valuetext')") == "6%"
 
 
 @pytest.mark.parametrize(
@@ -289,16 +291,16 @@ def test_keyboard_suffices(browser, served):
 )
 def test_names_contrast_and_width(browser, served, width, scheme):
     opened(browser, served[0], width, scheme)
-    browser.ask("document.querySelectorAll('[data-limits]').forEach(each => each.click())")
-    browser.ask(
+    browser.evaluate("document.querySelectorAll('[data-limits]').forEach(each => each.click())")
+    browser.evaluate(
         f"{BUTTON.format('.card button', 'Edit by hand')}.click(); {BUTTON.format('.card button', 'Bookmark')}.click()"
     )
     browser.wait(HAND)
-    assert browser.ask(UNNAMED) == []
-    assert browser.ask(FAINT) == []
-    assert browser.ask(OUTSIDE) == []
-    assert not browser.ask(SIDEWAYS)
-    three = browser.ask(f"new Set({CARDS}.map(each => Math.round(each.getBoundingClientRect().top))).size")
+    assert browser.evaluate(UNNAMED) == []
+    assert browser.evaluate(FAINT) == []
+    assert browser.evaluate(OUTSIDE) == []
+    assert not browser.evaluate(SIDEWAYS)
+    three = browser.evaluate(f"new Set({CARDS}.map(each => Math.round(each.getBoundingClientRect().top))).size")
     assert three == 1 or width < 1000  # side by side
 
 
@@ -319,31 +321,31 @@ def test_numeric_id_stays_on_one_line(browser, first):
     with running(ExplorerSession(model, X)) as address:
         for width in (1300, 400):
             browser.open(address, width)
-            browser.ask(f"{BUTTON.format('.side option', 'all')}.selected = true")
-            browser.ask("document.querySelector('.side select').dispatchEvent(new Event('change'))")
+            browser.evaluate(f"{BUTTON.format('.side option', 'all')}.selected = true")
+            browser.evaluate("document.querySelector('.side select').dispatchEvent(new Event('change'))")
             browser.wait(f"document.querySelectorAll('.people button').length === 50 && {QUIET}")
-            names = browser.ask("[...document.querySelectorAll('.people .name')].map(each => each.textContent)")
+            names = browser.evaluate("[...document.querySelectorAll('.people .name')].map(each => each.textContent)")
             assert names == [f"case {first + k}" for k in range(50)]
-            assert browser.ask(LINES) == [1] * 50
+            assert browser.evaluate(LINES) == [1] * 50
 
 
 def test_actions_and_consequences_are_distinguished(browser, served):
     X = bank.people(250)[["age", "education", "salary", "savings", "loan_amount"]]
     graph = "age -> education; age, education -> salary; age, salary -> savings"
-    asked = {"decision": bank.GRANTED, "fixed": ["age"], "graph": graph, "sampler": "parametric", "random_state": 1}
-    session = ExplorerSession(mcce.MCCE(bank.risk, **asked).fit(X), X)
+    options = {"decision": bank.GRANTED, "fixed": ["age"], "graph": graph, "sampler": "parametric", "random_state": 1}
+    session = ExplorerSession(mcce.MCCE(bank.risk, **options).fit(X), X)
     with running(session) as address:
         opened(browser, address)
-        browser.ask("document.querySelector('[data-recourse]').click()")
+        browser.evaluate("document.querySelector('[data-recourse]').click()")
         browser.wait(f"{QUIET} && {CARDS}.some(each => each.innerText.includes('of 100 cases, if the graph is right'))")
-        roles = browser.ask("[...document.querySelectorAll('.plans .role')].map(each => each.textContent)")
+        roles = browser.evaluate("[...document.querySelectorAll('.plans .role')].map(each => each.textContent)")
         assert {"action", "consequence"} == set(roles)
-        assert "usually " in browser.ask(f"{CARDS}[0].innerText")
-        assert browser.ask(UNNAMED) == []
-        assert browser.ask(FAINT) == []
-        assert browser.ask(OUTSIDE) == []
+        assert "usually " in browser.evaluate(f"{CARDS}[0].innerText")
+        assert browser.evaluate(UNNAMED) == []
+        assert browser.evaluate(FAINT) == []
+        assert browser.evaluate(OUTSIDE) == []
     opened(browser, served[0])
-    assert browser.ask("document.querySelector('[data-recourse]').getClientRects().length") == 0  # without a graph
+    assert browser.evaluate("document.querySelector('[data-recourse]').getClientRects().length") == 0  # without a graph
 
 
 # a notebook's model, as anywidget hands it over, whose messages go to the server here
@@ -368,11 +370,11 @@ import("./explorer.js").then((module) => {
 def test_notebook_shows_the_same(browser, served):
     browser.open(served[0], 1400)
     browser.wait("document.querySelectorAll('.people button').length === 50")
-    browser.ask(NOTEBOOK)
+    browser.evaluate(NOTEBOOK)
     browser.wait("document.querySelectorAll('#cell .people button').length === 50")
-    browser.ask("document.querySelectorAll('#cell .people button')[1].click()")
+    browser.evaluate("document.querySelectorAll('#cell .people button')[1].click()")
     browser.wait("document.querySelectorAll('#cell .card').length >= 1")
-    assert browser.ask(UNNAMED) == []  # two explorers on one page have different ids
+    assert browser.evaluate(UNNAMED) == []  # two explorers on one page have different ids
 
 
 @pytest.fixture(scope="module")
@@ -398,20 +400,22 @@ def _filter():
 @pytest.mark.parametrize("scheme", ["dark", *nightly("light")])
 def test_axe_finds_no_violations(browser, served, axe, scheme):
     opened(browser, served[0], scheme=scheme)
-    browser.ask("document.querySelectorAll('[data-limits]').forEach(each => each.click())")
-    browser.ask(f"{BUTTON.format('.card button', 'Bookmark')}.click()")
+    browser.evaluate("document.querySelectorAll('[data-limits]').forEach(each => each.click())")
+    browser.evaluate(f"{BUTTON.format('.card button', 'Bookmark')}.click()")
     run = "axe.run(document).then(found => found.violations.map(each => [each.id, each.nodes[0].html]))"
-    browser.ask(f"{axe};0")
-    assert browser.ask(run) == []
-    browser.ask(f"{BUTTON.format('.card button', 'Export')}.click()")
+    browser.evaluate(f"{axe};0")
+    assert browser.evaluate(run) == []
+    browser.evaluate(f"{BUTTON.format('.card button', 'Export')}.click()")
     browser.wait("document.querySelector('dialog textarea').value")
-    assert browser.ask(run) == []
+    assert browser.evaluate(run) == []
     browser.press("Escape")
     if scheme == "dark":
         return  # to explain all people once is enough
-    browser.ask("document.querySelectorAll('[role=tab]')[1].click(); document.querySelector('.whole button').click()")
+    browser.evaluate(
+        "document.querySelectorAll('[role=tab]')[1].click(); document.querySelector('.whole button').click()"
+    )
     browser.wait("document.querySelectorAll('.whole table').length > 1", 60)
-    assert browser.ask(run) == []
+    assert browser.evaluate(run) == []
 
 
 @pytest.mark.nightly
@@ -443,8 +447,8 @@ def test_killed_server_is_reported(browser, tmp_path):
         process.send_signal(signal.SIGKILL)
         process.wait()
         browser.wait("document.querySelector('.alert[role=alert]:not([hidden])')", 15)  # without a click
-        assert "has ended" in browser.ask("document.querySelector('.alert[role=alert]').textContent")
-        browser.ask("document.querySelectorAll('.people button')[2].click()")
+        assert "has ended" in browser.evaluate("document.querySelector('.alert[role=alert]').textContent")
+        browser.evaluate("document.querySelectorAll('.people button')[2].click()")
         browser.wait("document.querySelector('.says').textContent.includes('has ended')")
     finally:
         process.kill()

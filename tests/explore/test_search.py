@@ -9,7 +9,7 @@ import pytest
 
 import mcce
 from mcce.explore import ExplorerSession
-from tests.explore.bank import ask
+from tests.explore.bank import send
 
 WORDS = {"rent": "rents a flat", "own": "owns a house", "with parents": "lives with parents"}
 
@@ -32,9 +32,9 @@ def brute_force(table, words):
 
     def texts(id, row):
         housing = "not known" if pd.isna(row["housing"]) else WORDS[row["housing"]]
-        told = "yes" if row["defaulted_last_year"] else "no"
+        defaulted = "yes" if row["defaulted_last_year"] else "no"
         salary = "not known" if pd.isna(row["salary"]) else str(row["salary"])
-        return [f"case {id}", str(row["age"]), salary, housing, told, str(row["since"].date())]
+        return [f"case {id}", str(row["age"]), salary, housing, defaulted, str(row["since"].date())]
 
     return [
         place
@@ -60,7 +60,7 @@ def test_search_matches_a_loop(fitted, search, words):
     explainer, X = fitted
     table = X.rename(index=lambda i: i + 999_900)
     session = ExplorerSession(explainer, table)
-    pages = [ask(session, "people", search=search, page=page) for page in range(6)]
+    pages = [send(session, "people", search=search, page=page) for page in range(6)]
     found = [one["person"] for page in pages for one in page["people"]]
     assert sorted(found) == brute_force(table, words)
     assert pages[0]["total"] == len(found)
@@ -70,9 +70,9 @@ def test_number_is_found_in_its_displayed_format(fitted):
     explainer, X = fitted
     session = ExplorerSession(explainer, X)
     place = int(X["salary"].gt(10_000).to_numpy().argmax())
-    shown = ask(session, "person", person=place)["cells"][1]["text"]
+    shown = send(session, "person", person=place)["cells"][1]["text"]
     assert shown == f"${X['salary'].iloc[place]:,.0f}"
-    assert place in [one["person"] for one in ask(session, "people", search=shown)["people"]]
+    assert place in [one["person"] for one in send(session, "people", search=shown)["people"]]
 
 
 def test_work_per_row_is_small(fitted):
@@ -122,15 +122,15 @@ def test_texts_are_built_once_without_blocking_other_requests(fitted):
     searching.start()
     assert name.begun.wait(120)
     answered = []
-    asking = Thread(target=lambda: answered.append(session.answer({"ask": "person", "person": 0})["name"]), daemon=True)
-    asking.start()
-    asking.join(20)
+    thread = Thread(target=lambda: answered.append(session.answer({"ask": "person", "person": 0})["name"]), daemon=True)
+    thread.start()
+    thread.join(20)
     waited = not answered
     name.free.set()
     searching.join()
-    asking.join()
+    thread.join()
     assert not waited
     assert found == [1]
     for _ in range(3):
-        assert ask(session, "people", search="b")["total"] == 1
+        assert send(session, "people", search="b")["total"] == 1
     assert name.written == 1

@@ -104,12 +104,12 @@ def test_other_requests_are_rejected(client, method):
 @pytest.mark.slow
 def test_no_message_writes_a_file(client, refused, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    asked = {"person": refused, "settings": {"draws": 200}}
+    options = {"person": refused, "settings": {"draws": 200}}
     for what in ("letter", "page", "row", "python", "r"):
-        answer = post(client, {"ask": "export", "what": what, **asked})
+        answer = post(client, {"ask": "export", "what": what, **options})
         assert answer.json()["text"]
         assert answer.headers["content-type"] == "application/json"
-    post(client, {"ask": "edit", "values": {}, **asked})
+    post(client, {"ask": "edit", "values": {}, **options})
     assert not list(tmp_path.iterdir())
 
 
@@ -121,7 +121,7 @@ def test_address_is_printed_when_the_server_answers(session):
         opened.append(urlopen(address, timeout=60).status)
         raise KeyboardInterrupt
 
-    assert serve(session, tell=open_at_once)
+    assert serve(session, announce=open_at_once)
     assert opened == [200]
 
 

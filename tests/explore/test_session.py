@@ -13,7 +13,7 @@ import pytest
 
 import mcce
 from mcce.explore import ExplorerSession
-from tests.explore.bank import GRANTED, NASTY, Moody, ask, explainer, people, risk
+from tests.explore.bank import GRANTED, NASTY, Moody, explainer, people, risk, send
 
 FEW = {"draws": 100}
 
@@ -23,12 +23,12 @@ def at(table, name):
 
 
 def found_by(fitted, table, person, **settings):
-    asked = {"n_samples": 100, "n_counterfactuals": 3, "sparse": True, "diverse": True, "progress": False, **settings}
-    return fitted.explain(table.iloc[[person]], **asked)
+    options = {"n_samples": 100, "n_counterfactuals": 3, "sparse": True, "diverse": True, "progress": False, **settings}
+    return fitted.explain(table.iloc[[person]], **options)
 
 
 def test_start_message_has_features_and_the_decision(session, table):
-    start = ask(session, "start")
+    start = send(session, "start")
     assert start["decision"] == "the loan is granted"
     assert (start["people"], start["refused"]) == (300, int((risk(table) >= 0.3).sum()))
     assert [each["fixed"] for each in start["features"]] == [name in ("age", "sex") for name in table]
@@ -41,32 +41,32 @@ def test_start_message_has_features_and_the_decision(session, table):
 
 def test_rows_are_filtered_searched_and_paged(session, table):
     scores = risk(table).to_numpy()
-    pages = [ask(session, "people", filter="refused", page=page) for page in range(10)]
+    pages = [send(session, "people", filter="refused", page=page) for page in range(10)]
     listed = [one["person"] for page in pages for one in page["people"]]
     assert listed == np.flatnonzero(scores >= 0.3).tolist()
     assert pages[0]["total"] == len(listed)
     assert pages[0]["people"][0]["name"] == table.index[listed[0]]
-    women = ask(session, "people", filter="granted", group={"feature": at(table, "sex"), "level": 0}, page=0)
+    women = send(session, "people", filter="granted", group={"feature": at(table, "sex"), "level": 0}, page=0)
     assert women["total"] == int(((scores < 0.3) & (table["sex"] == "female")).sum())
-    assert ask(session, "people", search="RETIRED female")["total"] == int(
+    assert send(session, "people", search="RETIRED female")["total"] == int(
         ((table["employment"] == "retired") & (table["sex"] == "female")).sum()
     )
-    assert [one["person"] for one in ask(session, "people", search="</script> 17")["people"]][:1] == [17]
+    assert [one["person"] for one in send(session, "people", search="</script> 17")["people"]][:1] == [17]
 
 
 @pytest.mark.slow
 def test_suspicious_rows_match_the_result(session, fitted, table):
     found = fitted.explain(table[risk(table) >= 0.3], sparse=True, progress=False)
     wanted = table.index.get_indexer(found.suspicious().index.get_level_values("id"))
-    listed = ask(session, "people", filter="suspicious")
+    listed = send(session, "people", filter="suspicious")
     assert listed["total"] == len(set(wanted))
     assert {one["person"] for one in listed["people"]} <= set(wanted)
-    assert ask(session, "people", filter="without")["total"] == len(found.unexplained)
+    assert send(session, "people", filter="without")["total"] == len(found.unexplained)
 
 
 def test_plans_match_explain(session, fitted, table, refused):
     found = found_by(fitted, table, refused)
-    plans = ask(session, "plans", person=refused, settings=FEW)["plans"]
+    plans = send(session, "plans", person=refused, settings=FEW)["plans"]
     assert [plan["rank"] for plan in plans] == found.frame.index.get_level_values("rank").tolist()
     changes = found.changes()
     for plan in plans:
@@ -90,7 +90,7 @@ def test_limits_are_respected(session, table, refused):
         savings: {"high": high},
         employment: {"levels": [0, 1]},
     }
-    plans = ask(session, "plans", person=refused, settings={"features": limits, "plans": 5, "floor": 0.02, **FEW})[
+    plans = send(session, "plans", person=refused, settings={"features": limits, "plans": 5, "floor": 0.02, **FEW})[
         "plans"
     ]
     assert plans
@@ -104,17 +104,17 @@ def test_limits_are_respected(session, table, refused):
 
 @pytest.mark.slow
 def test_manual_plan_is_judged_like_a_computed_plan(session, table, refused):
-    plan = ask(session, "plans", person=refused, settings=FEW)["plans"][0]
+    plan = send(session, "plans", person=refused, settings=FEW)["plans"][0]
     values = {str(each["feature"]): plan["cells"][each["feature"]]["value"] for each in plan["changes"]}
-    edited = ask(session, "edit", person=refused, values=values)
+    edited = send(session, "edit", person=refused, values=values)
     assert edited["granted"]
     assert edited["plausibility"] == plan["plausibility"]
     assert edited["prediction"] == plan["prediction"]
     assert [each["to"] for each in edited["changes"]] == [each["to"] for each in plan["changes"]]
-    nothing = ask(session, "edit", person=refused, values={})
+    nothing = send(session, "edit", person=refused, values={})
     assert not nothing["granted"]
     assert nothing["changes"] == []
-    poor = ask(session, "edit", person=refused, values={at(table, "salary"): 10**9})
+    poor = send(session, "edit", person=refused, values={at(table, "salary"): 10**9})
     assert poor["granted"]
     assert poor["plausibility"] < 0.01
 
@@ -150,25 +150,25 @@ def test_manual_dates_have_the_dtype_of_the_column():
 @pytest.mark.slow
 def test_limiting_constraint_is_named(session, table, refused):
     held = {at(table, name): {"may": False} for name in table.columns[2:]}
-    answer = ask(session, "plans", person=refused, settings={"features": held, **FEW})
+    answer = send(session, "plans", person=refused, settings={"features": held, **FEW})
     assert answer["plans"] == []
     assert not answer["already"]
-    why = ask(session, "why", person=refused, settings={"features": held, **FEW})
+    why = send(session, "why", person=refused, settings={"features": held, **FEW})
     helping = {table.columns[each["feature"]] for each in why["relax"] if each["feature"] is not None}
     assert helping
     assert helping <= {"salary", "savings", "loan_amount"}
     lifted = {key: limit for key, limit in held.items() if key != at(table, min(helping))}
-    assert ask(session, "plans", person=refused, settings={"features": lifted, **FEW})["plans"]
+    assert send(session, "plans", person=refused, settings={"features": lifted, **FEW})["plans"]
 
 
 def test_accepted_row_needs_no_plan(session, table):
     granted = int((risk(table) < 0.2).to_numpy().argmax())
-    assert ask(session, "plans", person=granted) == {
+    assert send(session, "plans", person=granted) == {
         "plans": [],
         "reason": "already has the wanted decision",
         "already": True,
     }
-    assert "has the wanted decision" in ask(session, "why", person=granted)["reason"]
+    assert "has the wanted decision" in send(session, "why", person=granted)["reason"]
 
 
 @pytest.mark.slow
@@ -182,14 +182,14 @@ def test_python_call_gives_the_same_row(session, fitted, table, refused):
         at(table, NASTY): {"levels": [0, 1, 2]},
         at(table, "employment"): {"may": False},
     }
-    asked = {"person": refused, "settings": {"features": features, "floor": 0.02, **FEW}}
-    plan = ask(session, "plans", **asked)["plans"][rank - 1]
-    text = ask(session, "export", what="python", rank=rank, **asked)["text"]
+    options = {"person": refused, "settings": {"features": features, "floor": 0.02, **FEW}}
+    plan = send(session, "plans", **options)["plans"][rank - 1]
+    text = send(session, "export", what="python", rank=rank, **options)["text"]
     space = {"explainer": fitted, "people": table}
     exec(text, space)
     cells = ExplorerSession(fitted, space["row"])
-    assert ask(cells, "person", person=0)["cells"] == plan["cells"]
-    exported = pd.read_csv(StringIO(ask(session, "export", what="row", rank=rank, **asked)["text"]))
+    assert send(cells, "person", person=0)["cells"] == plan["cells"]
+    exported = pd.read_csv(StringIO(send(session, "export", what="row", rank=rank, **options)["text"]))
     assert exported["salary"].iloc[0] == space["row"]["salary"].iloc[0]
     assert len(exported) == 1
 
@@ -218,8 +218,8 @@ def test_r_call_is_valid_r(session, table, refused, tmp_path):
         at(table, "salary"): {"high": 250_000.5, "direction": "increase", "hard": 2},
         at(table, NASTY): {"levels": [0, 1]},
     }
-    asked = {"person": refused, "settings": {"features": features, **FEW}}
-    text = ask(session, "export", what="r", rank=2, **asked)["text"]
+    options = {"person": refused, "settings": {"features": features, **FEW}}
+    text = send(session, "export", what="r", rank=2, **options)["text"]
     (tmp_path / "call.R").write_text(R_STUBS + text + "cat('row', row$a, '\\n')\n", encoding="utf-8")
     done = subprocess.run(["Rscript", "--vanilla", tmp_path / "call.R"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -237,10 +237,10 @@ def test_r_call_is_valid_r(session, table, refused, tmp_path):
 @pytest.mark.slow
 def test_letters_match_the_result(session, fitted, table, refused):
     found = found_by(fitted, table, refused)
-    assert ask(session, "export", what="letter", person=refused, settings=FEW)["text"] == mcce.report.letter(
+    assert send(session, "export", what="letter", person=refused, settings=FEW)["text"] == mcce.report.letter(
         found, table.index[refused]
     )
-    page = ask(session, "export", what="page", person=refused, settings=FEW)["text"]
+    page = send(session, "export", what="page", person=refused, settings=FEW)["text"]
     assert page == mcce.report.letter(found, table.index[refused], html=True)
     assert NASTY not in page
 
@@ -248,30 +248,30 @@ def test_letters_match_the_result(session, fitted, table, refused):
 @pytest.mark.parametrize("dtype", [object, pd.ArrowDtype(pa.string())], ids=str)
 def test_spreadsheet_does_not_execute_a_row(fitted, table, refused, dtype):
     odd = table.iloc[[refused]].set_axis(pd.Index(["=cmd()"], dtype=dtype))
-    text = ask(ExplorerSession(fitted, odd), "export", what="row", person=0, settings=FEW)["text"]
+    text = send(ExplorerSession(fitted, odd), "export", what="row", person=0, settings=FEW)["text"]
     assert "'=cmd()" in text
 
 
 @pytest.mark.nightly
 def test_overview_summarises_all_rejected_rows(session, fitted, table):
     found = fitted.explain(table[risk(table) >= 0.3], sparse=True, progress=False)
-    figures, changed, *_ = ask(session, "whole")["tables"]
+    figures, changed, *_ = send(session, "whole")["tables"]
     assert ["with a plan", str(len(set(found.frame.index.get_level_values("id"))))] in figures["rows"]
     assert len(changed["rows"]) == int((found.changed_features()["times"] > 0).sum())
-    (by,) = ask(session, "by", feature=at(table, "sex"))["tables"]
+    (by,) = send(session, "by", feature=at(table, "sex"))["tables"]
     assert [row[0] for row in by["rows"]] == ["female", "male", "all"]
     counts = table["sex"][risk(table) >= 0.3].value_counts()
     assert [int(row[1]) for row in by["rows"]] == [counts["female"], counts["male"], counts.sum()]
-    assert len(ask(session, "by", feature=at(table, "salary"))["tables"][0]["rows"]) == 5
+    assert len(send(session, "by", feature=at(table, "salary"))["tables"][0]["rows"]) == 5
 
 
 @pytest.mark.nightly
 def test_floors_and_conditionals_are_evaluated(fitted, table):
     new = people(450).iloc[300:]
     session = ExplorerSession(fitted, new)
-    (costs,) = ask(session, "trade_off")["tables"]
+    (costs,) = send(session, "trade_off")["tables"]
     assert [row[0] for row in costs["rows"]][:3] == ["nearest row that was drawn", "at least 0%", "at least 1%"]
-    (compared,) = ask(session, "criticise")["tables"]
+    (compared,) = send(session, "criticise")["tables"]
     judged = fitted.generator_.criticise(new, decision=(risk(new) < 0.3).to_numpy(), progress=False)
     assert [row[1] for row in compared["rows"]] == ["yes" if ok else "no" for ok in judged.table["passes"]]
 
@@ -305,12 +305,12 @@ def test_features_and_levels_have_one_spelling_and_no_internal_words():
     person = int((risk(X) > 0.5).to_numpy().argmax())
     held = {at(X, name): {"may": False} for name in X if name not in fixed}
     group = {"feature": at(X, "defaulted_last_year"), "level": 0}
-    shown = [ask(session, name) for name in ("start", "people", "whole", "trade_off", "criticise")]
-    shown += [ask(session, "by", feature=at(X, name)) for name in ("housing", "defaulted_last_year", "salary")]
-    shown += [ask(session, "plans", person=each, settings={**FEW, "plans": 5}) for each in range(12)]
-    shown += [ask(session, name, person=person, settings={"features": held, **FEW}) for name in ("plans", "why")]
-    shown += [ask(session, "people", filter="without", group=group)]
-    shown += [ask(session, "export", what="letter", person=person, settings=FEW)]
+    shown = [send(session, name) for name in ("start", "people", "whole", "trade_off", "criticise")]
+    shown += [send(session, "by", feature=at(X, name)) for name in ("housing", "defaulted_last_year", "salary")]
+    shown += [send(session, "plans", person=each, settings={**FEW, "plans": 5}) for each in range(12)]
+    shown += [send(session, name, person=person, settings={"features": held, **FEW}) for name in ("plans", "why")]
+    shown += [send(session, "people", filter="without", group=group)]
+    shown += [send(session, "export", what="letter", person=person, settings=FEW)]
     for message in (
         {"ask": "edit", "values": {at(X, "loan_amount"): 1.5}},
         {"ask": "edit", "values": {at(X, "defaulted_last_year"): 1}},
@@ -332,14 +332,14 @@ def test_features_and_levels_have_one_spelling_and_no_internal_words():
 def test_model_error_is_reported_and_session_continues(table, refused):
     model, few = Moody(), table[["age", "sex", "salary", "savings", "loan_amount"]]
     session = ExplorerSession(explainer(model, few), few)
-    assert ask(session, "plans", person=refused, settings=FEW)["plans"]
+    assert send(session, "plans", person=refused, settings=FEW)["plans"]
     model.raises = True
     for message in ({"ask": "edit", "values": {}}, {"ask": "plans", "settings": {"floor": 0.1, **FEW}}):
         error = session.answer({**message, "person": refused})["error"]
         assert "the scoring service is down" in error
         assert "Traceback" not in error
     model.raises = False
-    assert ask(session, "plans", person=refused, settings={"floor": 0.1, **FEW})["plans"]
+    assert send(session, "plans", person=refused, settings={"floor": 0.1, **FEW})["plans"]
 
 
 def test_warnings_are_shown_as_notes(fitted, table, refused):
@@ -468,17 +468,17 @@ def test_derived_columns_are_computed_and_not_shown():
     )
     session = ExplorerSession(made.fit(X), X)
     ratio, amount = at(X, "ratio"), at(X, "loan_amount")
-    features = ask(session, "start")["features"]
+    features = send(session, "start")["features"]
     assert [each["computed"] for each in features] == [name == "ratio" for name in X]
     person = int(np.flatnonzero(risk(X) >= 0.3)[0])
-    plans = ask(session, "plans", person=person, settings=FEW)["plans"]
+    plans = send(session, "plans", person=person, settings=FEW)["plans"]
     assert plans
     for plan in plans:
         cells = [each["value"] for each in plan["cells"]]
         salary = cells[int(at(X, "salary"))]
         assert cells[int(ratio)] == pytest.approx(round(100 * cells[int(amount)] / salary, 1))
         assert int(ratio) not in [change["feature"] for change in plan["changes"]]
-    edited = ask(session, "edit", person=person, values={amount: 1000})
+    edited = send(session, "edit", person=person, values={amount: 1000})
     cells = [each["value"] for each in edited["cells"]]
     assert cells[int(ratio)] == pytest.approx(round(100_000 / X["salary"].iloc[person], 1))
     assert [change["feature"] for change in edited["changes"]] == [int(amount)]
@@ -505,11 +505,11 @@ def causal():
 def test_plans_match_recourse(causal):
     made, X, person = causal
     session = ExplorerSession(made, X)
-    assert ask(session, "start")["has_graph"]
+    assert send(session, "start")["has_graph"]
     savings = {at(X, "savings"): {"may": False}, at(X, "salary"): {"may": False}}
     settings = {"draws": 200, "plans": 1, "recourse": True, "features": savings}
-    asked = {"person": person, "settings": settings}
-    (plan,) = ask(session, "plans", **asked)["plans"]
+    options = {"person": person, "settings": settings}
+    (plan,) = send(session, "plans", **options)["plans"]
     found = made.recourse(X.iloc[[person]], ["education"], n_samples=200, n_counterfactuals=1)
     changes = found.changes()
     roles = {X.columns[each["feature"]]: each["role"] for each in plan["changes"]}
@@ -517,15 +517,15 @@ def test_plans_match_recourse(causal):
     assert roles["education"] == "action"
     assert roles["salary"] == "consequence"  # not acted on, but it follows
     usual = {X.columns[each["feature"]]: each["usual"] for each in plan["changes"]}
-    told = found.consequences.set_index("feature").loc["salary"]
-    assert usual["salary"] == f"{told['low']:,} to {told['high']:,}"
+    consequence = found.consequences.set_index("feature").loc["salary"]
+    assert usual["salary"] == f"{consequence['low']:,} to {consequence['high']:,}"
     assert usual["education"] == ""
     assert plan["cases"] == min(int(100 * found.measures["p_valid"].iloc[0] + 1e-9), 99)
     space = {"explainer": made, "people": X}
-    exec(ask(session, "export", what="python", rank=1, **asked)["text"], space)
+    exec(send(session, "export", what="python", rank=1, **options)["text"], space)
     assert space["row"].equals(found.frame.xs(1, level="rank"))
-    assert "found <- recourse(\n  explainer, people[" in ask(session, "export", what="r", rank=1, **asked)["text"]
-    letter = " ".join(ask(session, "export", what="letter", **asked)["text"].split())
+    assert "found <- recourse(\n  explainer, people[" in send(session, "export", what="r", rank=1, **options)["text"]
+    letter = " ".join(send(session, "export", what="letter", **options)["text"].split())
     assert "What usually follows: salary" in letter
 
 
@@ -534,14 +534,14 @@ def test_row_without_recourse_states_the_reason(causal):
     made, X, person = causal
     held = {at(X, name): {"may": False} for name in ("savings", "salary")}
     settings = {"draws": 20, "recourse": True, "features": {**held, at(X, "education"): {"levels": [0]}}}
-    answer = ask(ExplorerSession(made, X), "plans", person=person, settings=settings)
+    answer = send(ExplorerSession(made, X), "plans", person=person, settings=settings)
     assert answer["plans"] == []
     assert answer["reason"]
 
 
 def test_recourse_requires_a_graph_and_no_weights(session, table, refused):
-    assert not ask(session, "start")["has_graph"]
-    asked = {"ask": "plans", "person": refused, "settings": {"recourse": True}}
-    assert session.answer(asked)["error"].startswith("recourse() needs a causal graph")
-    asked["settings"]["features"] = {at(table, "salary"): {"hard": 2}}
-    assert "hard of 'salary' does not go with actions and consequences" in session.answer(asked)["error"]
+    assert not send(session, "start")["has_graph"]
+    message = {"ask": "plans", "person": refused, "settings": {"recourse": True}}
+    assert session.answer(message)["error"].startswith("recourse() needs a causal graph")
+    message["settings"]["features"] = {at(table, "salary"): {"hard": 2}}
+    assert "hard of 'salary' does not go with actions and consequences" in session.answer(message)["error"]

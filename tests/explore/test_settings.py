@@ -17,7 +17,7 @@ import pytest
 
 import mcce
 from mcce.explore import ExplorerSession
-from tests.explore.bank import ask
+from tests.explore.bank import send
 
 ROOT = Path(__file__).parents[2]
 ODD, LEVELS = 'fylke på "norsk" (it\'s)', ["Ål 'nord'", 'a "b"', "東京", "back\\slash"]
@@ -100,13 +100,13 @@ def test_r_call_gives_the_same_row(tmp_path):
     rows = []
     for i, each in enumerate(settings):
         person = int(refused[i])
-        asked = {"person": person, "settings": {"draws": 300, **each}}
-        plans = ask(session, "plans", **asked)["plans"]
+        options = {"person": person, "settings": {"draws": 300, **each}}
+        plans = send(session, "plans", **options)["plans"]
         assert plans, each
-        text = ask(session, "export", what="r", rank=len(plans), **asked)["text"]
+        text = send(session, "export", what="r", rank=len(plans), **options)["text"]
         (tmp_path / f"call{i}.R").write_text(text, encoding="utf-8")
         space = {"explainer": fitted, "people": X}
-        exec(ask(session, "export", what="python", rank=len(plans), **asked)["text"], space)
+        exec(send(session, "export", what="python", rank=len(plans), **options)["text"], space)
         rows.append(space["row"].iloc[0])
     library = tmp_path / "library"
     library.mkdir()

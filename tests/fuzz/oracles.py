@@ -126,11 +126,11 @@ def check_result(found, case):
     place = {_key(label): i for i, label in enumerate(factuals.index)}
     owners = [place[_key(label)] for label in found.frame.index.get_level_values("id")]
     owns, rows = rows_of(factuals), rows_of(found.frame)
-    asked = case.model(found.frame.reset_index(drop=True)) if rows else []
+    predicted = case.model(found.frame.reset_index(drop=True)) if rows else []
     seen = set()
     for i, (row, at) in enumerate(zip(rows, owners)):
         own = owns[at]
-        assert case.wants(asked[i]), f"row {i} is not valid"
+        assert case.wants(predicted[i]), f"row {i} is not valid"
         for name, value, before in zip(X.columns, row, own):
             if name in case.fixed:
                 assert not differs(value, before), f"fixed {name!r} changes from {before!r} to {value!r}"
@@ -142,7 +142,7 @@ def check_result(found, case):
         assert found.measures["L0"].iloc[i] == changed
         same = math.isclose(found.measures["gower"].iloc[i], gower, rel_tol=1e-9, abs_tol=1e-12)
         assert same or case.other_scales, f"row {i} has another distance"
-        assert math.isclose(found.measures["prediction"].iloc[i], asked[i], rel_tol=1e-12) or case.plain
+        assert math.isclose(found.measures["prediction"].iloc[i], predicted[i], rel_tol=1e-12) or case.plain
         assert (at, row) not in seen, "a row comes twice"
         seen.add((at, row))
     answers = case.model(factuals)
@@ -172,7 +172,7 @@ def check_best(found, candidates, case):
     denied = ~np.array([case.wants(a) for a in case.model(case.factuals)])
     for label, own in [(label, own) for label, own, no in zip(case.factuals.index, owns, denied) if no]:
         best = sorted(measures(case.X, row, own) for row in pools.get(_key(label), {}).values())
-        best = [m for m in best if m[0] <= (case.asked.get("max_changes") or 99)][: case.asked["n_counterfactuals"]]
+        best = [m for m in best if m[0] <= (case.options.get("max_changes") or 99)][: case.options["n_counterfactuals"]]
         # within constraints, a factual without an answer in a shared pool may have individual draws
         if best or (all(map(case.may_go_missing, case.X.columns)) and not (case.said or case.rules or case.only)):
             np.testing.assert_allclose(lists.get(_key(label), []), best, rtol=1e-9, atol=1e-12)

@@ -46,7 +46,7 @@ class Case:
     fixed: list
     sampler: object
     settings: dict
-    asked: dict
+    options: dict
     least: float
     plain: bool
     said: list = field(default_factory=list)
@@ -289,8 +289,8 @@ def run(case, chance):
     """Steps 2 to 4; return "answered" or the kind of error."""
     try:
         explainer = case.explainer().fit(case.X)
-        asked = {**case.asked, "constraints": case.constraints()}
-        found = explainer.explain(case.factuals, **asked)
+        options = {**case.options, "constraints": case.constraints()}
+        found = explainer.explain(case.factuals, **options)
     except mcce.MCCEError as error:
         if len(str(error)) < 20:
             raise AssertionError(f"the message says little: {error}") from error
@@ -300,16 +300,16 @@ def run(case, chance):
         found.standard_errors()
     if chance.random() < 0.3:
         found = found.with_why_unexplained(2)
-    if not (case.asked["sparse"] or case.asked["diverse"] or case.no_copies or case.other_scales):
-        shared = {name: asked[name] for name in ("n_samples", "independent", "constraints")}
+    if not (case.options["sparse"] or case.options["diverse"] or case.no_copies or case.other_scales):
+        shared = {name: options[name] for name in ("n_samples", "independent", "constraints")}
         check_best(found, explainer.generate(case.known(), **shared), case)
-    check_same(found, explainer, case, asked, chance)
+    check_same(found, explainer, case, options, chance)
     if chance.random() < 0.5:  # it takes as long as all the rest
         write_all(found, explainer, case, chance)
     return "answered" if len(found) else "nothing found"
 
 
-def check_same(found, explainer, case, asked, chance):
+def check_same(found, explainer, case, options, chance):
     """The same rows for another order, for half of the factuals, and for two threads."""
     step = chance.choice([1, 2])
     half = case.factuals.iloc[::-step]
@@ -318,7 +318,7 @@ def check_same(found, explainer, case, asked, chance):
     if case.only or not np.asarray(case.is_known())[::-step].any():
         half = case.factuals.iloc[::-1]  # factuals that are named have to be there, and one that can be read
     try:
-        again = other.explain(half, **asked)
+        again = other.explain(half, **options)
     except mcce.InputError as error:  # contradictions of all factuals, though not of those that were left out
         if "the constraints leave no value for any" not in str(error):
             raise
@@ -356,7 +356,7 @@ def write_all(found, explainer, case, chance):
         if chance.random() < 0.2 and not tested and "EstimatorSampler" not in repr(case.sampler):
             explainer.save(f"{folder}/explainer.mcce")
             loaded = mcce.MCCE.load(f"{folder}/explainer.mcce", model=explainer.model)
-            again = loaded.explain(case.factuals, **case.asked, constraints=case.constraints())
+            again = loaded.explain(case.factuals, **case.options, constraints=case.constraints())
             pd.testing.assert_frame_equal(again.frame, found.frame, check_exact=True)
         if chance.random() < 0.01:  # pictures take as long as some ten workflows
             found.to_html(f"{folder}/page.html")

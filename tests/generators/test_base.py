@@ -111,7 +111,7 @@ def test_subclass_without_storage_raises(tmp_path):
 
 
 def test_explainer_uses_the_overridden_generator_methods():
-    class Told(RowBootstrap):
+    class Described(RowBootstrap):
         """A generator with other answers than its base class, as a private generator has."""
 
         def describe(self):
@@ -120,7 +120,7 @@ def test_explainer_uses_the_overridden_generator_methods():
         def rows_in_place_of_training(self):
             return TABLE.iloc[::-1].reset_index(drop=True)
 
-    explainer = mcce.MCCE(score, fixed=FIXED, generator=Told(FIXED)).fit(TABLE)
+    explainer = mcce.MCCE(score, fixed=FIXED, generator=Described(FIXED)).fit(TABLE)
     settings = explainer.explain(DENIED.head(2), n_samples=50).run.settings
     assert (settings["sampler"], settings["random_state"]) == ("told", 7)
     spots = explainer.learned_.training.spots

@@ -73,14 +73,14 @@ def assert_weighted_mean(rows, weights, expected, z=4.0):
 def test_normal_chain_conditioned_on_its_last_variables(linear, sampler, constraint):
     chain = ChainModel(sampler=sampler, random_state=1).fit(linear)
     if constraint == "bound":
-        asked = {"within": {"x3": (1.5, None)}}
+        options = {"within": {"x3": (1.5, None)}}
         expected, mass = mean_above(chain, [0, 0, 1], 1.5)
     else:
-        asked = {"rules": [AtLeast(2, 1, 1.0, bounds=constraint == "rule")]}
+        options = {"rules": [AtLeast(2, 1, 1.0, bounds=constraint == "rule")]}
         expected, mass = mean_above(chain, [0, -1, 1], 1.0)
     with_rejected_rows = type(sampler) is Redrawn or constraint == "rule without bounds"
     with pytest.warns(MCCEWarning, match="rejected by") if with_rejected_rows else nullcontext():
-        rows, weights = chain.sample(N, importance=True, **asked)
+        rows, weights = chain.sample(N, importance=True, **options)
     # the first variable is drawn before anything is known of the last: its mean is the unconditional one
     unconditional = moments(chain)[0][0]
     assert abs(expected[0] - unconditional) > 0.3
@@ -89,7 +89,7 @@ def test_normal_chain_conditioned_on_its_last_variables(linear, sampler, constra
     if not with_rejected_rows:
         assert rows["x1"].mean() == pytest.approx(unconditional, abs=0.02)
     assert_weighted_mean(rows.to_numpy(), weights.to_numpy(), expected)
-    resampled = chain.sample(N, resample=True, **asked)
+    resampled = chain.sample(N, resample=True, **options)
     assert len(resampled) == N
     np.testing.assert_allclose(resampled.mean(), expected, atol=0.06)
     # brute force: unrestricted rows of another seed that happen to obey

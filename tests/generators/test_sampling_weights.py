@@ -143,14 +143,14 @@ def test_invalid_rules_and_options_raise(chain, options, message):
 
 @pytest.mark.slow
 def test_resampled_rows_depend_on_the_seed_and_represent_their_weights(chain):
-    asked = {"within": {"start": (pd.Timestamp("2021-06-01"), None), "job": ["cook", "pilot"]}}
+    options = {"within": {"start": (pd.Timestamp("2021-06-01"), None), "job": ["cook", "pilot"]}}
     with pytest.warns(MCCEWarning, match="rejected by 'job'"):
-        rows, weights = chain.sample(500, GIVEN, importance=True, **asked)
-    resampled = chain.sample(500, GIVEN, resample=True, **asked)
-    pd.testing.assert_frame_equal(chain.sample(500, GIVEN, resample=True, **asked), resampled)
-    alone = chain.sample(500, GIVEN.loc[["b"]], resample=True, **asked)
+        rows, weights = chain.sample(500, GIVEN, importance=True, **options)
+    resampled = chain.sample(500, GIVEN, resample=True, **options)
+    pd.testing.assert_frame_equal(chain.sample(500, GIVEN, resample=True, **options), resampled)
+    alone = chain.sample(500, GIVEN.loc[["b"]], resample=True, **options)
     pd.testing.assert_frame_equal(alone, resampled.loc[["b"]])
-    assert not chain.sample(500, GIVEN, resample=True, random_state=2, **asked).equals(resampled)
+    assert not chain.sample(500, GIVEN, resample=True, random_state=2, **options).equals(resampled)
     assert resampled.index.get_level_values("draw").tolist() == [*range(500)] * 3
     for name in GIVEN.index:  # each row as often as its weight says, rounded up or down
         times = resampled.loc[name].groupby(list(resampled), observed=True).size()

@@ -21,12 +21,12 @@ class Says:
     def __init__(self, classes_=None, **replies):
         if classes_ is not None:
             self.classes_ = classes_
-        self.asked = 0
+        self.queried = 0
         for method, reply in replies.items():
             setattr(self, method, functools.partial(self._reply, reply))
 
     def _reply(self, reply, frame):
-        self.asked += 1
+        self.queried += 1
         return reply(frame) if callable(reply) else reply
 
 
@@ -36,5 +36,5 @@ def two_columns(frame):
     return np.column_stack([1 - p, p])
 
 
-def ask(decision, model, frame=ROWS):
+def query(decision, model, frame=ROWS):
     return resolve_decision(decision, model).evaluate(frame, "the test rows")

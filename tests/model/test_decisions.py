@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from mcce.exceptions import InputError, ModelError
 from mcce.model.decisions import Answer, Interval, compare_answers, resolve_decision
-from tests.model.problem import SIGMOID, Says, ask, two_columns
+from tests.model.problem import SIGMOID, Says, query, two_columns
 
 
 class TestInterval:
@@ -114,15 +114,15 @@ class TestResolve:
 
     def test_order_of_methods(self):
         model = Says([0, 1], predict_proba=two_columns, decision_function=[9] * 4, predict=[1, 0, 1, 0])
-        np.testing.assert_allclose(ask([0.5, 1], model).scores, SIGMOID)
-        assert ask(1, model).scores.tolist() == [1, 0, 1, 0]
+        np.testing.assert_allclose(query([0.5, 1], model).scores, SIGMOID)
+        assert query(1, model).scores.tolist() == [1, 0, 1, 0]
         del model.predict_proba
-        assert ask((0, 1), model).scores.tolist() == [9] * 4
+        assert query((0, 1), model).scores.tolist() == [9] * 4
         del model.decision_function
-        assert ask((0, 1), model).scores.tolist() == [1, 0, 1, 0]
+        assert query((0, 1), model).scores.tolist() == [1, 0, 1, 0]
 
     def test_empty_classes_are_ignored(self):
-        assert ask((0, 1), Says([], predict_proba=two_columns)).scores.shape == (4,)
+        assert query((0, 1), Says([], predict_proba=two_columns)).scores.shape == (4,)
 
     def test_descriptions(self):
         def rich(frame):
@@ -179,7 +179,7 @@ class TestCompareAnswers:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "closed", "told"),
+    ("low", "high", "closed", "text"),
     [
         (-np.inf, np.log(3), "neither", "score below 1.09861"),
         (np.log(3), np.inf, "both", "score at least 1.09862"),
@@ -188,5 +188,5 @@ class TestCompareAnswers:
         (0.12345671, 0.12345672, "both", "score from 0.12345671 to 0.12345672"),
     ],
 )
-def test_bounds_in_text_have_few_digits_and_lie_inside(low, high, closed, told):
-    assert str(Interval(low, high, closed=closed)) == told
+def test_bounds_in_text_have_few_digits_and_lie_inside(low, high, closed, text):
+    assert str(Interval(low, high, closed=closed)) == text

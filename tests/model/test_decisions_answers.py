@@ -10,14 +10,14 @@ import pytest
 
 from mcce.exceptions import ModelError
 from mcce.model.decisions import Interval, resolve_decision
-from tests.model.problem import ROWS, SIGMOID, Says, ask, two_columns
+from tests.model.problem import ROWS, SIGMOID, Says, query, two_columns
 
 
 class TestCallables:
     def test_function_is_a_model(self):
-        answer = ask((0.5, 1), lambda frame: two_columns(frame)[:, 1])
+        answer = query((0.5, 1), lambda frame: two_columns(frame)[:, 1])
         np.testing.assert_allclose(answer.scores, SIGMOID)
-        assert ask("high", lambda f: np.where(f["x"] > 0, "high", "low")).wanted.tolist() == [
+        assert query("high", lambda f: np.where(f["x"] > 0, "high", "low")).wanted.tolist() == [
             False,
             False,
             True,
@@ -26,10 +26,10 @@ class TestCallables:
 
     def test_several_columns_require_of(self):
         with pytest.raises(ModelError, match=r"the model two_columns.*2 columns \(0, 1\)"):
-            ask((0.5, 1), two_columns)
-        np.testing.assert_allclose(ask(Interval(0, 1, of=0), two_columns).scores, 1 - SIGMOID)
+            query((0.5, 1), two_columns)
+        np.testing.assert_allclose(query(Interval(0, 1, of=0), two_columns).scores, 1 - SIGMOID)
         frame = pd.DataFrame(two_columns(ROWS), columns=[1, 0])
-        np.testing.assert_allclose(ask(Interval(0, 1, of=0), lambda f: frame).scores, SIGMOID)
+        np.testing.assert_allclose(query(Interval(0, 1, of=0), lambda f: frame).scores, SIGMOID)
 
     @pytest.mark.parametrize(
         "reply",
@@ -50,7 +50,7 @@ class TestCallables:
         ids=lambda reply: type(reply).__name__,
     )
     def test_any_container(self, reply):
-        answer = ask((0.5, 1), lambda frame: reply)
+        answer = query((0.5, 1), lambda frame: reply)
         assert answer.scores.tolist() == [0, 1, 0, 1]
         assert answer.scores.dtype == float
         assert answer.wanted.tolist() == [False, True, False, True]
@@ -69,13 +69,13 @@ class TestCallables:
         ids=lambda reply: type(reply).__name__,
     )
     def test_any_container_of_labels(self, reply):
-        assert ask("v", lambda frame: reply).wanted.tolist() == [False, True, False, True]
+        assert query("v", lambda frame: reply).wanted.tolist() == [False, True, False, True]
 
     def test_one_row_squeezed_to_a_scalar(self):
-        assert ask((0, 1), lambda f: np.float32(0.5), ROWS[:1]).scores.tolist() == [0.5]
+        assert query((0, 1), lambda f: np.float32(0.5), ROWS[:1]).scores.tolist() == [0.5]
 
     def test_infinite_scores_are_valid(self):
-        assert ask((0, np.inf), lambda f: [np.inf, -np.inf, 0, 1]).wanted.tolist() == [
+        assert query((0, np.inf), lambda f: [np.inf, -np.inf, 0, 1]).wanted.tolist() == [
             True,
             False,
             True,
@@ -87,17 +87,17 @@ class TestCallables:
             frame["twice"] = 2 * frame["x"]
             return frame["twice"]
 
-        assert ask((0, np.inf), model).scores.tolist() == [-2, 0, 1, 4]
+        assert query((0, np.inf), model).scores.tolist() == [-2, 0, 1, 4]
         assert list(ROWS.columns) == ["x"]
 
     def test_no_rows_do_not_query_the_model(self):
         model = Says([0, 1], predict_proba=two_columns, predict=[1, 1, 1, 1])
         for decision, kind in (((0.5, 1), "f"), (1, "O"), (lambda f: 1 / 0, "b")):
-            answer = ask(decision, model, ROWS[:0])
+            answer = query(decision, model, ROWS[:0])
             assert answer.scores.shape == answer.wanted.shape == (0,)
             assert answer.scores.dtype.kind == kind
             assert answer.wanted.dtype == bool
-        assert model.asked == 0
+        assert model.queried == 0
 
 
 class TestPredicates:
@@ -122,7 +122,7 @@ class TestPredicates:
     )
     def test_bad_predicates(self, reply, message):
         with pytest.raises(ModelError, match=message):
-            ask(lambda frame: reply, None)
+            query(lambda frame: reply, None)
 
 
 class TestBadAnswers:
@@ -131,26 +131,26 @@ class TestBadAnswers:
             raise KeyError("no column 'age'\nsecond line")
 
         with pytest.raises(ModelError, match=r"the model model, queried with 4 rows \(the test rows\), raised") as e:
-            ask((0, 1), model)
+            query((0, 1), model)
         assert isinstance(e.value.__cause__, KeyError)
 
         def silent(frame):
             raise RuntimeError
 
         with pytest.raises(ModelError, match=r"RuntimeError: no message.*shape \(4, 1\)"):
-            ask((0, 1), silent)
+            query((0, 1), silent)
 
         def two_lines(frame):
             raise ValueError("first line\nsecond line")
 
         with pytest.raises(ModelError, match=r"ValueError: first line\nsecond line\.\nCheck that it is fitted"):
-            ask((0, 1), two_lines)
+            query((0, 1), two_lines)
 
     @pytest.mark.parametrize("decision", [(0, 1), 1])
     @pytest.mark.parametrize("reply", [[1, 0, 1], [1] * 5, np.ones((1, 4))])
     def test_wrong_length(self, decision, reply):
         with pytest.raises(ModelError, match=f"returned {len(reply)} values, expected 4"):
-            ask(decision, lambda frame: reply)
+            query(decision, lambda frame: reply)
 
     def test_missing_scores(self):
         frame = pd.DataFrame({"x": np.arange(9.0)}, index=pd.Index(list("abcdefghi")))
@@ -158,19 +158,19 @@ class TestBadAnswers:
             reply = [0.5, missing, missing, 0.5, missing, 0.5, missing, missing, missing]
             message = r"6 of 9 rows, at positions 1, 2, 4, 6, 7, ... \(index 'b', 'c', 'e', 'g', 'h', ...\)"
             with pytest.raises(ModelError, match=message):
-                ask((0, 1), lambda f, reply=reply: reply, frame)
+                query((0, 1), lambda f, reply=reply: reply, frame)
         with pytest.raises(ModelError, match=r"1 of 2 rows, at positions 1\. Drop"):
-            ask((0, 1), lambda f: [0, np.nan], np.zeros((2, 1)))
+            query((0, 1), lambda f: [0, np.nan], np.zeros((2, 1)))
         with pytest.raises(ModelError, match="2 of 4 rows, at positions 0, 3"):
-            ask((0, 1), lambda f: np.ma.array([1, 0, 0, 1], mask=[1, 0, 0, 1]))
+            query((0, 1), lambda f: np.ma.array([1, 0, 0, 1], mask=[1, 0, 0, 1]))
         with pytest.raises(ModelError, match="4 of 4 rows"):
-            ask((0, 1), Says([0, 1], predict_proba=np.full((4, 2), np.nan)))
+            query((0, 1), Says([0, 1], predict_proba=np.full((4, 2), np.nan)))
 
     def test_missing_labels(self):
         with pytest.raises(ModelError, match="2 of 4 rows, at positions 1, 2"):
-            ask("u", lambda f: ["u", None, np.nan, "v"])
+            query("u", lambda f: ["u", None, np.nan, "v"])
         with pytest.raises(ModelError, match="1 of 4 rows, at positions 3"):
-            ask("u", lambda f: pd.Categorical(["u", "v", "u", None]))
+            query("u", lambda f: pd.Categorical(["u", "v", "u", None]))
 
     @pytest.mark.parametrize(
         "reply",
@@ -189,25 +189,25 @@ class TestBadAnswers:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(ModelError, match=r"no number.*give the wanted label as the decision"):
-                ask((0, 1), lambda frame: reply)
+                query((0, 1), lambda frame: reply)
 
     @pytest.mark.parametrize("reply", [None, {"a": 1}, 0.5, (v for v in range(4))])
     def test_not_an_array(self, reply):
         with pytest.raises(ModelError, match=r"returned a single .*, expected 4 values"):
-            ask((0, 1), lambda frame: reply)
+            query((0, 1), lambda frame: reply)
 
     def test_scores_are_not_labels(self):
         with pytest.raises(ModelError, match=r"returned 0.25, which is no class label like 1"):
-            ask(1, lambda f: [0, 0.25, 1, 1])
+            query(1, lambda f: [0, 0.25, 1, 1])
         with pytest.raises(ModelError, match="returned 0, which is no class label like 'good'"):
-            ask("good", lambda f: [0, 1, 0, 1])
+            query("good", lambda f: [0, 1, 0, 1])
         with pytest.raises(ModelError, match="returned '0', which is no class label like 1"):
-            ask(1, lambda f: ["0", "1", "0", "1"])
-        assert ask(1, lambda f: [0.0, 1.0, 0.0, 1.0]).wanted.tolist() == [False, True, False, True]
+            query(1, lambda f: ["0", "1", "0", "1"])
+        assert query(1, lambda f: [0.0, 1.0, 0.0, 1.0]).wanted.tolist() == [False, True, False, True]
         with pytest.raises(ModelError, match=r"returned 0\.25, which is no class label like 1\.0"):
-            ask(1.0, lambda f: [0, 0.25, 1, 1])
-        assert ask(0.5, lambda f: [0.5, 1.0, 0.5, 1.0]).wanted.tolist() == [True, False, True, False]
+            query(1.0, lambda f: [0, 0.25, 1, 1])
+        assert query(0.5, lambda f: [0.5, 1.0, 0.5, 1.0]).wanted.tolist() == [True, False, True, False]
 
     def test_predictions_outside_the_declared_classes(self):
         with pytest.raises(ModelError, match="returned 0, which is no class label like 'good' of 'bad', 'good'"):
-            ask("good", Says(["bad", "good"], predict=[0, 1, 0, 1]))
+            query("good", Says(["bad", "good"], predict=[0, 1, 0, 1]))

@@ -30,7 +30,7 @@ class OnlyLabels:
         return self.says(rows)
 
 
-def ask(decision, model, rows=X):
+def query(decision, model, rows=X):
     return resolve_decision(decision, model).evaluate(rows, "rows")
 
 
@@ -50,7 +50,7 @@ def ask(decision, model, rows=X):
 def test_some_of_four_classes(decision, hits, make):
     model = make()
     says = model(X) if callable(model) else model.predict(X)
-    answer = ask(decision, model)
+    answer = query(decision, model)
     assert answer.wanted.tolist() == [label in hits for label in says]
     assert answer.scores.tolist() == says.tolist()
     assert 0 < answer.wanted.sum() < len(X)
@@ -69,9 +69,9 @@ def test_some_of_four_classes(decision, hits, make):
 )
 def test_classes_of_other_types(codes, decision, hits):
     model = RandomForestClassifier(5, random_state=1).fit(X, codes[LEVEL])
-    assert ask(decision, model).wanted.tolist() == [label in hits for label in model.predict(X).tolist()]
+    assert query(decision, model).wanted.tolist() == [label in hits for label in model.predict(X).tolist()]
     labels_only = OnlyLabels(model.predict)
-    np.testing.assert_array_equal(ask(decision, labels_only).wanted, ask(decision, model).wanted)
+    np.testing.assert_array_equal(query(decision, labels_only).wanted, query(decision, model).wanted)
 
 
 def lead_by_hand(model, hits):
@@ -96,7 +96,7 @@ def test_margin_over_the_other_classes(make, hits):
     lead = lead_by_hand(FOREST, hits)
     says = np.isin(FOREST.predict(X), list(hits))
     for margin in (0.1, 0.2, 0.3):
-        answer = ask(make(margin), FOREST)
+        answer = query(make(margin), FOREST)
         np.testing.assert_array_equal(answer.wanted, says & (np.round(lead, 9) >= margin))
         assert 0 < answer.wanted.sum() < says.sum()
 
@@ -112,18 +112,18 @@ def test_tie_at_the_margin_is_accepted():
             return np.array([[0.4, 0.6], [0.45, 0.55], [0.4001, 0.5999]])
 
     assert 0.6 - 0.4 < 0.2  # in floats
-    assert ask(OneOf("yes", margin=0.2), Says(), X[:3]).wanted.tolist() == [True, False, False]
+    assert query(OneOf("yes", margin=0.2), Says(), X[:3]).wanted.tolist() == [True, False, False]
     Says.predict_proba = lambda self, rows: np.full((len(rows), 2), 0.6)
     with pytest.raises(ModelError, match=r"sum to 1.2, not 1"):
-        ask(OneOf("yes", margin=0.2), Says(), X[:3])
+        query(OneOf("yes", margin=0.2), Says(), X[:3])
     Says.predict_proba = lambda self, rows: np.array([[0.4, 0.6], [np.nan, 0.6], [0.4, 0.6]])
     with pytest.raises(ModelError, match=r"missing values .* for 1 of 3 rows, at positions 1"):
-        ask(OneOf("yes", margin=0.2), Says(), X[:3])
+        query(OneOf("yes", margin=0.2), Says(), X[:3])
     Says.predict_proba = lambda self, rows: np.full((3, 3), 1 / 3)
     with pytest.raises(ModelError, match=r"returned 3 columns for 2 classes \('no', 'yes'\)"):
-        ask(OneOf("yes", margin=0.2), Says(), X[:3])
+        query(OneOf("yes", margin=0.2), Says(), X[:3])
     Says.predict_proba = lambda self, rows: pd.DataFrame({"yes": [0.9, 0.1, 0.6], "no": [0.1, 0.9, 0.4]})
-    assert ask(OneOf("yes", margin=0.2), Says(), X[:3]).wanted.tolist() == [True, False, True]
+    assert query(OneOf("yes", margin=0.2), Says(), X[:3]).wanted.tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -134,15 +134,15 @@ def test_margin_requires_probabilities(model):
         ModelError, match=r"Not\('refused', margin=0.1\) has a margin, but the model .* no predict_proba"
     ):
         resolve_decision(Not("refused", margin=0.1), model)
-    assert ask(Not("refused"), model).wanted.tolist() == (model.predict(X) != "refused").tolist()
+    assert query(Not("refused"), model).wanted.tolist() == (model.predict(X) != "refused").tolist()
 
 
 def test_missing_replies():
     with pytest.raises(ModelError, match=r"missing values .* 1 of 3 rows, at positions 1"):
-        ask(Not("u"), lambda rows: ["u", None, "v"], X[:3])
-    assert ask(OneOf([2.5, 3.0]), lambda rows: [0.5, 2.5, 3.0], X[:3]).wanted.tolist() == [False, True, True]
+        query(Not("u"), lambda rows: ["u", None, "v"], X[:3])
+    assert query(OneOf([2.5, 3.0]), lambda rows: [0.5, 2.5, 3.0], X[:3]).wanted.tolist() == [False, True, True]
     with pytest.raises(ModelError, match=r"returned 0.25, which is no class label like 1"):
-        ask(Not([1, 2]), lambda rows: [0.25, 1, 2], X[:3])
+        query(Not([1, 2]), lambda rows: [0.25, 1, 2], X[:3])
 
 
 @pytest.mark.parametrize(
@@ -163,8 +163,8 @@ def test_words(decision, words):
     found = explainer.explain(X[FOREST.predict(X) == "refused"].iloc[:4], n_samples=100)
     assert found.decision == words
     assert f"wanted: {words}\n" in repr(found)
-    told = "the model would have said" if words.startswith("predicted class") else f"as wanted: {words} ("
-    assert told in found.sentence(found.factuals.index[0])
+    expected = "the model would have said" if words.startswith("predicted class") else f"as wanted: {words} ("
+    assert expected in found.sentence(found.factuals.index[0])
     assert words.replace("'", "&#x27;") in found.to_html()
     assert resolve_decision(decision, FOREST).evaluate(found.frame, "rows").wanted.all()
     assert repr(decision) in repr(explainer)
@@ -202,7 +202,7 @@ def test_labels_round_trip(decision):
 def test_label_that_is_a_tuple():
     says = np.empty(3, dtype=object)
     says[:] = [("a", 1), ("b", 1), ("a", 1)]
-    assert ask(OneOf([("a", 1)]), lambda rows: says, X[:3]).wanted.tolist() == [True, False, True]
+    assert query(OneOf([("a", 1)]), lambda rows: says, X[:3]).wanted.tolist() == [True, False, True]
 
 
 def test_single_label_in_a_list_equals_the_label():

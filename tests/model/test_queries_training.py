@@ -11,11 +11,11 @@ from mcce.model.decisions import resolve_decision
 from mcce.model.queries import SpotCheck, TrainingTable, predict_table, spot_positions
 from mcce.table import Schema
 
-asked = []
+queried = []
 
 
 def score(rows):
-    asked.append(len(rows))
+    queried.append(len(rows))
     return rows["x"].to_numpy(dtype=float) / 100
 
 
@@ -43,10 +43,10 @@ def test_rows_and_decisions_match_the_table(answered):
 
 def test_model_is_queried_at_most_once():
     kept = training_rows(table_of(), answered=False)
-    asked.clear()
+    queried.clear()
     first = kept.wanted()
     assert kept.wanted() is first
-    assert asked == [100]
+    assert queried == [100]
 
 
 def test_modified_table_raises():

@@ -41,8 +41,8 @@ def share_of_refits(rows):
 @pytest.mark.parametrize("sparse", [True, *nightly(False)])
 @pytest.mark.parametrize("robust", [1.0, *nightly(0.5)])
 def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
-    asked = Robust(refits=refits(), share=robust)
-    found = explainer.explain(REFUSED, n_samples=300, sparse=sparse, robust=asked, n_counterfactuals=2)
+    requirement = Robust(refits=refits(), share=robust)
+    found = explainer.explain(REFUSED, n_samples=300, sparse=sparse, robust=requirement, n_counterfactuals=2)
     assert len(found) > 20
     share = share_of_refits(found.frame)
     assert (share >= robust - 1e-9).all()
@@ -109,9 +109,9 @@ def test_best_of_many_rows_is_accepted_by_fresh_refits():
 
 
 def test_too_few_refits_raise(explainer):
-    asked = Robust(refits=refits(), share=0.9)
+    requirement = Robust(refits=refits(), share=0.9)
     with pytest.raises(InputError, match=r"9 refits cannot show .* that takes 59"):
-        explainer.explain(REFUSED.head(1), n_samples=10, robust=asked)
+        explainer.explain(REFUSED.head(1), n_samples=10, robust=requirement)
     with pytest.raises(InputError, match=r"share is 1\.0; no number of refits shows it"):
         mcce.bootstrap_refits(MODEL, LOANS, GOOD, share=1.0)
 
@@ -139,11 +139,11 @@ def test_answer_matches_querying_every_model_for_every_draw(explainer):
 
 def test_shares_are_reported_without_a_requirement(explainer):
     plain = explainer.explain(REFUSED, n_samples=300)
-    told = explainer.explain(REFUSED, n_samples=300, robust=Robust(refits=refits(), noise=0.02))
-    pd.testing.assert_frame_equal(plain.frame, told.frame)
-    np.testing.assert_allclose(told.measures["refits"], share_of_refits(told.frame))
-    assert told.measures["noise"].between(0, 1).all()
-    assert told.measures["refits"].min() < 0.9
+    reported = explainer.explain(REFUSED, n_samples=300, robust=Robust(refits=refits(), noise=0.02))
+    pd.testing.assert_frame_equal(plain.frame, reported.frame)
+    np.testing.assert_allclose(reported.measures["refits"], share_of_refits(reported.frame))
+    assert reported.measures["noise"].between(0, 1).all()
+    assert reported.measures["refits"].min() < 0.9
 
 
 def test_noise_is_the_share_of_accepted_neighbours():
@@ -152,8 +152,8 @@ def test_noise_is_the_share_of_accepted_neighbours():
     schema = Schema.from_data(table)
     decision = resolve_decision((0.5, 1), model)
     edge = -(model.intercept_[0] + 50 * model.coef_[0, 1]) / model.coef_[0, 0]  # where the model says a half, at b = 50
-    asked = Robust(noise={"a": 0.1}, share=0.7)
-    robustness = Robustness.resolve(asked, (0.5, 1), decision, schema, np.array([0, 1]), 3)
+    requirement = Robust(noise={"a": 0.1}, share=0.7)
+    robustness = Robustness.resolve(requirement, (0.5, 1), decision, schema, np.array([0, 1]), 3)
     a = edge * np.array([0.85, 1.0, 1.03, 1.2])
     rows = np.column_stack([a, np.full(4, 50.0)])
     share = robustness.shares(rows)["noise"]
@@ -170,27 +170,27 @@ def test_noise_is_the_share_of_accepted_neighbours():
 
 @pytest.mark.slow
 def test_answer_is_equal_for_any_number_of_threads_and_order(explainer):
-    asked = {"n_samples": 200, "sparse": True, "robust": Robust(refits=refits()[:3], noise=0.05, share=1.0)}
-    first = explainer.explain(REFUSED, **asked)
+    options = {"n_samples": 200, "sparse": True, "robust": Robust(refits=refits()[:3], noise=0.05, share=1.0)}
+    first = explainer.explain(REFUSED, **options)
     other = mcce.MCCE(MODEL, fixed=["age"], random_state=1, n_jobs=1).fit(LOANS)
-    again = other.explain(REFUSED.iloc[::-1], **asked)
+    again = other.explain(REFUSED.iloc[::-1], **options)
     pd.testing.assert_frame_equal(first.frame, again.frame.loc[first.frame.index])
 
 
 def test_refits_are_queried_last_and_rarely():
-    asked = []
+    queried = []
 
     class Counting:
         classes_ = np.array([False, True])
 
         def predict_proba(self, rows):
-            asked.append(len(rows))
+            queried.append(len(rows))
             return MODEL.predict_proba(rows)
 
     explainer = mcce.MCCE(MODEL, fixed=["age"], random_state=1).fit(LOANS)
     found = explainer.explain(REFUSED, n_samples=1000, robust=Robust(refits=[Counting()], share=1.0))
-    assert sum(asked) < found.run.settings["rows_queried"]
-    assert sum(asked) < 25 * 100
+    assert sum(queried) < found.run.settings["rows_queried"]
+    assert sum(queried) < 25 * 100
 
 
 def test_factual_without_robust_row_states_the_reason(explainer):
@@ -206,7 +206,7 @@ def test_factual_without_robust_row_states_the_reason(explainer):
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("options", "message"),
     [
         ({"share": 0.9}, "nothing to be robust against; give refits"),
         ({"share": 1.5, "noise": 0.1}, "robust is 1.5; it is a share"),
@@ -216,9 +216,9 @@ def test_factual_without_robust_row_states_the_reason(explainer):
         ({"refits": MODEL}, "give a list of models"),
     ],
 )
-def test_invalid_arguments_raise(explainer, asked, message):
+def test_invalid_arguments_raise(explainer, options, message):
     with pytest.raises(InputError, match=message):
-        explainer.explain(REFUSED, n_samples=10, robust=Robust(**asked))
+        explainer.explain(REFUSED, n_samples=10, robust=Robust(**options))
 
 
 def test_share_alone_applies_to_noise_of_two_percent(explainer):

@@ -43,7 +43,7 @@ def people():
     debt = r.lognormal(3, 1, n).round(1)
     works = r.random(n) < 0.8
     bonus = np.where(works, r.integers(1, 30, n), 0)
-    asked = r.poisson(3, n)
+    inquiries = r.poisson(3, n)
     return pd.DataFrame(
         {
             "age": r.integers(18, 80, n),
@@ -54,8 +54,8 @@ def people():
             "bonus": bonus,
             "works": np.where(works, "yes", "no"),
             "income": salary + bonus,
-            "asked": asked,
-            "asked_in_all": asked + r.poisson(1, n),
+            "asked": inquiries,
+            "asked_in_all": inquiries + r.poisson(1, n),
         }
     ).assign(born=lambda X: 2024 - X["age"])
 

@@ -171,9 +171,9 @@ def test_probability_of_an_order_matches_all_permutations(seed):
     schema = mcce.Schema.from_data(X)
     search = OrderSearch(SearchedColumns(schema.encode(X).matrix, schema))
     near = ((b - a) <= 0.05 * b.std()).sum()
-    told = search.chance(0, 1)
+    log_p = search.chance(0, 1)
     by_chance = np.mean(a[:, None] > b)  # of any two rows
-    assert math.isclose(math.exp(told), kept) if near < 7 and (near >= 3 or by_chance >= 0.05) else told == np.inf
+    assert math.isclose(math.exp(log_p), kept) if near < 7 and (near >= 3 or by_chance >= 0.05) else log_p == np.inf
 
 
 @pytest.mark.slow
@@ -187,8 +187,8 @@ def test_probability_of_a_function_is_an_upper_bound_over_permutations(seed):
     functions = []
     for each in itertools.permutations(b):
         functions.append(all(len(set(np.array(each)[a == k])) <= 1 for k in range(3)))
-    told = _Finder(schema.encode(X).matrix, schema)._chance_of_function(0, 1)
-    assert math.exp(told) >= np.mean(functions) - 1e-12
+    log_p = _Finder(schema.encode(X).matrix, schema)._chance_of_function(0, 1)
+    assert math.exp(log_p) >= np.mean(functions) - 1e-12
 
 
 @pytest.mark.slow

@@ -87,10 +87,10 @@ def test_table_satisfies_its_relations():
 
 
 @pytest.mark.parametrize(
-    "asked", [{}, {"caution": 0.0}, *nightly({"floor": 0.0}, {"n_counterfactuals": 3, "diverse": True})]
+    "options", [{}, {"caution": 0.0}, *nightly({"floor": 0.0}, {"n_counterfactuals": 3, "diverse": True})]
 )
-def test_every_sparse_answer_satisfies_the_relations(asked):
-    found = fitted().explain(denied(), sparse=True, n_samples=300, **asked)
+def test_every_sparse_answer_satisfies_the_relations(options):
+    found = fitted().explain(denied(), sparse=True, n_samples=300, **options)
     assert len(found.unexplained) == 0
     assert keeps(found.frame).all()
     assert (score(found.frame) >= 180).all()
@@ -184,9 +184,9 @@ def test_missing_value_of_a_tied_feature_is_accepted():
 def test_one_warning_names_relations_and_passing_them_confirms():
     X = people()
     explainer = mcce.MCCE(score, decision=(180.0, np.inf), fixed=["age"], random_state=1)
-    with pytest.warns(mcce.MCCEWarning, match="6 relations between columns found") as told:
+    with pytest.warns(mcce.MCCEWarning, match="6 relations between columns found") as caught:
         explainer.fit(X)
-    messages = [str(each.message) for each in told if "relations" in str(each.message)]
+    messages = [str(each.message) for each in caught if "relations" in str(each.message)]
     assert len(messages) == 1
     assert "and 1 more (see relations_)" in messages[0]
     assert "\n" not in messages[0]
@@ -220,7 +220,7 @@ def test_given_relations_hold():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         (["asked <= askd"], "'askd' is not a column; did you mean 'asked'"),
         ([mcce.tied("salary", "pya")], "a column of tied\\(\\), 'pya' is not a column of X; did you mean 'pay'"),
@@ -231,9 +231,9 @@ def test_given_relations_hold():
         ([mcce.rule(lambda rows, was: rows["age"] > 0, name="old")], "rule 'old', which is a function"),
     ],
 )
-def test_invalid_relations_raise(given, told):
+def test_invalid_relations_raise(given, message):
     explainer = mcce.MCCE(score, decision=(180.0, np.inf), random_state=1)
-    with pytest.raises(mcce.InputError, match=told):
+    with pytest.raises(mcce.InputError, match=message):
         explainer.fit(people(), relations=given)
     with pytest.raises(mcce.NotFittedError):
         explainer.explain(denied(1))

@@ -94,10 +94,10 @@ def test_account_round_trips():
 
 
 def test_repr_of_an_account():
-    told = repr(PrivacyAccount(epsilon=1, delta=1e-5).spend("x", rho=0.01))
-    assert "epsilon = 1, delta = 1e-05, for one row more or less" in told
-    assert "not covered: the model explained" in told
-    assert "NOT PRIVATE" not in told
+    text = repr(PrivacyAccount(epsilon=1, delta=1e-5).spend("x", rho=0.01))
+    assert "epsilon = 1, delta = 1e-05, for one row more or less" in text
+    assert "not covered: the model explained" in text
+    assert "NOT PRIVATE" not in text
     assert "NOT PRIVATE: the noise is of a testing seed" in repr(PrivacyAccount(epsilon=1, for_tests=True))
 
 

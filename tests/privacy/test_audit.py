@@ -245,9 +245,9 @@ def test_chain_is_not_rejected():
     before = list(of_the_row(fitted(X, 10**6, 1)))
     assert list(of_the_row(fitted(more, 10**6, 1))) == [n + 1 for n in before]
 
-    def told(rows, seed):
+    def statistic(rows, seed):
         return sum(now > n for now, n in zip(of_the_row(fitted(rows, whole, seed)), before, strict=True))
 
     n = 250
-    found = lower_bound([told(more, 2 * i) for i in range(n)], [told(X, 2 * i + 1) for i in range(n)])
+    found = lower_bound([statistic(more, 2 * i) for i in range(n)], [statistic(X, 2 * i + 1) for i in range(n)])
     assert 0.25 * whole / 2 < found <= whole / 2

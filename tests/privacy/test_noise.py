@@ -85,10 +85,10 @@ def test_noise_is_integers_from_the_system_source():
 
 
 def test_system_source_is_cryptographic(monkeypatch):
-    asked = []
-    monkeypatch.setattr(noise.secrets, "randbelow", lambda n: asked.append(n) or 0)
+    queried = []
+    monkeypatch.setattr(noise.secrets, "randbelow", lambda n: queried.append(n) or 0)
     SYSTEM.below(7)
-    assert asked == [7]
+    assert queried == [7]
 
 
 def test_same_seed_gives_the_same_noise():

@@ -179,9 +179,9 @@ def everything_said(rows):
         explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], sampler=private, random_state=1, n_jobs=1)
         explainer.fit(rows, progress=False)
         chain, said = explainer.generator_, []
-        asked = FACTUALS.head(8).set_axis([f"asked-{i}" for i in range(8)])  # labels of training rows are looked for
+        factuals = FACTUALS.head(8).set_axis([f"asked-{i}" for i in range(8)])  # labels of training rows are looked for
         for settings in ({}, {"sparse": True}, {"diverse": True, "n_counterfactuals": 2}):
-            found = explainer.explain(asked, n_samples=100, progress=False, **settings)
+            found = explainer.explain(factuals, n_samples=100, progress=False, **settings)
             said += [repr(found), found._repr_html_(), found.to_frame().to_csv(), found.summary().to_csv()]
             said += [found.changes().to_csv(), *mcce.report.sentences(found), repr(found.run), repr(found.ranges)]
             label = found.frame.index[0][0]
@@ -192,7 +192,7 @@ def everything_said(rows):
             ]
         said += [
             found.with_why_unexplained(2).unexplained.to_csv(),
-            explainer.generate(asked.head(2), n_samples=50).to_csv(),
+            explainer.generate(factuals.head(2), n_samples=50).to_csv(),
         ]
         said += [chain.sample(200).to_csv(), repr(chain.account_), repr(chain), repr(explainer), repr(chain.samplers_)]
         said += [repr(explainer.relations_), repr(chain.schema_), repr(chain.schema_.features), repr(vars(explainer))]
@@ -240,12 +240,12 @@ def test_private_explainer_round_trips(explainer, tmp_path):
 def test_inspect_states_what_is_covered(explainer, tmp_path, capsys):
     explainer.save(tmp_path / "private.mcce")
     main(["inspect", str(tmp_path / "private.mcce")])
-    told = capsys.readouterr().out
-    assert "fitted with differential privacy: noisy counts are in the file, and no training value" in told
-    assert "PrivacyAccount: epsilon = 3, for one row more or less" in told
-    assert "not covered: the model explained" in told
-    assert "400 rows drawn from the noisy counts, in place of the training rows" in told
-    assert "whole training rows" not in told
+    printed = capsys.readouterr().out
+    assert "fitted with differential privacy: noisy counts are in the file, and no training value" in printed
+    assert "PrivacyAccount: epsilon = 3, for one row more or less" in printed
+    assert "not covered: the model explained" in printed
+    assert "400 rows drawn from the noisy counts, in place of the training rows" in printed
+    assert "whole training rows" not in printed
 
 
 def test_testing_seed_is_not_stored(tmp_path):

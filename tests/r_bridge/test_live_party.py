@@ -59,7 +59,7 @@ def party(r, need):
     need("party")
     function = r.ri.evalr(PARTY)
 
-    def ask(table: pd.DataFrame, new: pd.DataFrame, settings: dict[str, Any]) -> dict[str, Any]:
+    def query(table: pd.DataFrame, new: pd.DataFrame, settings: dict[str, Any]) -> dict[str, Any]:
         arguments = [
             TEST_STATISTIC[settings["statistic"]],
             P_VALUES[settings["p_values"]],
@@ -73,7 +73,7 @@ def party(r, need):
         printed = r.strings(answer.pop("printed"))
         return {name: r.numbers(part) for name, part in answer.items()} | {"printed": printed}
 
-    return ask
+    return query
 
 
 @dataclass(frozen=True)

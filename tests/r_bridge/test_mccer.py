@@ -56,17 +56,17 @@ def test_same_call_gives_the_same_result(need, ozone, call, engine, options, com
 
 def test_python_model_is_queried_by_r(need, air, call):
     need("mcceR")
-    asked = []
+    queried = []
 
     def model(X):
-        asked.append(X)
+        queried.append(X)
         return 2.0 * X["Temp"] - 3 * X["Wind"] - 90
 
     found = explain_mcce(model, **call, fit_autoregressive_model="rpart")
     assert_same(found, rcompat.explain_mcce(model, **call, fit_autoregressive_model="rpart"))
-    assert [len(X) for X in asked[:2]] == [108, 900]
-    assert list(asked[0].columns) == list(air.X.columns)
-    assert (asked[0].dtypes == air.X.dtypes).all()
+    assert [len(X) for X in queried[:2]] == [108, 900]
+    assert list(queried[0].columns) == list(air.X.columns)
+    assert (queried[0].dtypes == air.X.dtypes).all()
 
 
 def test_callback_precomputed_and_mccer_own_predictions_agree(need, ozone, call):

@@ -47,10 +47,10 @@ class PlayedR:
 
     def __init__(self, like: pd.DataFrame) -> None:
         self.columns = columns_of(like)
-        self.asked: list[tuple[str, int]] = []
+        self.queried: list[tuple[str, int]] = []
 
     def __call__(self, table: str, n_rows: int, parts: list[bytearray]) -> dict[str, Any]:
-        self.asked.append((table, n_rows))
+        self.queried.append((table, n_rows))
         described = [
             {
                 "name": c.name,
@@ -66,7 +66,7 @@ class PlayedR:
         return {"kind": "double", "values": answer.tobytes(), "states": b"", "n_rows": n_rows, "error": None}
 
 
-def told(name: str, *arguments: Any) -> Any:
+def attempted(name: str, *arguments: Any) -> Any:
     answer = calls.attempt(name, *arguments)
     assert answer["error"] is None, answer["error"]
     return answer["value"]
@@ -83,33 +83,33 @@ OPTIONS = {
 @pytest.mark.slow
 def test_explainer_fitted_by_r_equals_one_fitted_in_python():
     data = people()
-    ask = PlayedR(data)
-    made = told("fit", {"ask": ask}, sent(data), OPTIONS)
-    found = told("explain", made["fitted"], sent(data.head(20)), {"n_samples": 100.0, "sparse": True})
+    query = PlayedR(data)
+    made = attempted("fit", {"ask": query}, sent(data), OPTIONS)
+    found = attempted("explain", made["fitted"], sent(data.head(20)), {"n_samples": 100.0, "sparse": True})
     own = MCCE(lambda rows: rows["income"] / 100, decision=(0.6, 1), fixed=["age"], random_state=1).fit(data)
     expected = own.explain(data.head(20), n_samples=100, sparse=True)
     rows = received(found["frame"]).astype(expected.frame.dtypes)
     assert rows.equals(expected.frame.reset_index(drop=True))
     ids = np.frombuffer(found["index"]["index"], "<i4")
     assert ids.tolist() == [id + 1 for id in expected.frame.index.get_level_values("id")]
-    assert len(ask.asked) < 25  # in blocks, not row by row
+    assert len(query.queried) < 25  # in blocks, not row by row
 
 
 @pytest.mark.slow
 def test_recourse_equals_that_of_a_python_explainer():
     data = people()[["age", "job", "income"]]
     causal = {"graph": "age -> job -> income", "sampler": "parametric"}
-    made = told("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, **causal})
-    asked = {"assurance": 0.5, "keep": 0.0, "actions": ["job", "income"]}
-    found = told("recourse", made["fitted"], sent(data.head(6)), {**asked, "n_samples": 100.0})
+    made = attempted("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, **causal})
+    options = {"assurance": 0.5, "keep": 0.0, "actions": ["job", "income"]}
+    found = attempted("recourse", made["fitted"], sent(data.head(6)), {**options, "n_samples": 100.0})
     own = MCCE(lambda rows: rows["income"] / 100, decision=(0.6, 1), fixed=["age"], random_state=1, **causal).fit(data)
-    expected = own.recourse(data.head(6), n_samples=100, **asked)
+    expected = own.recourse(data.head(6), n_samples=100, **options)
     assert len(expected)
     assert received(found["measures"])["p_valid"].tolist() == expected.measures["p_valid"].tolist()
-    sent_table = received(told("consequences", found["found"]))
+    sent_table = received(attempted("consequences", found["found"]))
     assert sent_table["feature"].tolist() == expected.consequences["feature"].tolist()
-    plain = told("explain", made["fitted"], sent(data.head(2)), {"n_samples": 20.0})
-    assert told("consequences", plain["found"]) is None
+    plain = attempted("explain", made["fitted"], sent(data.head(2)), {"n_samples": 20.0})
+    assert attempted("consequences", plain["found"]) is None
     refused = calls.attempt("recourse", made["fitted"], sent(data.head(2)), {"takes": {"job": "soon"}})
     assert refused["error"].startswith("takes of 'job' is 'soon'; give a time as '2 years'")
 
@@ -117,19 +117,19 @@ def test_recourse_equals_that_of_a_python_explainer():
 @pytest.mark.slow
 def test_serialised_explainer_and_result_round_trip():
     data = people()
-    made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
-    file = told("dump", made["fitted"])
-    again = told("restore_explainer", {"ask": PlayedR(data)}, sent(data.iloc[:0]), bytes(file), 1.0)
+    made = attempted("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
+    file = attempted("dump", made["fitted"])
+    again = attempted("restore_explainer", {"ask": PlayedR(data)}, sent(data.iloc[:0]), bytes(file), 1.0)
     options = {"n_samples": 50.0}
-    one, two = (told("explain", each, sent(data.head(9)), options) for each in (made["fitted"], again))
+    one, two = (attempted("explain", each, sent(data.head(9)), options) for each in (made["fitted"], again))
     assert one["frame"] == two["frame"]
-    kept = told("restore_result", bytes(told("dump", one["found"])))
+    kept = attempted("restore_result", bytes(attempted("dump", one["found"])))
     assert kept.frame.equals(one["found"].frame)
 
 
 def test_mccer_call_matches_rcompat_and_advances_the_stream_of_r():
     data = people().drop(columns=["grade", "owns", "town"])
-    ask, session = PlayedR(data), RGenerator(7)
+    query, session = PlayedR(data), RGenerator(7)
     before = bytes(session.random_seed.astype("<i4").tobytes())
     options = {
         "fixed_features": ["age"],
@@ -139,7 +139,7 @@ def test_mccer_call_matches_rcompat_and_advances_the_stream_of_r():
         "process_measures": ["validation", "L0"],
         "return_sim_data": True,
     }
-    found = told("explain_mcce", ask, sent(data.head(3)), sent(data.iloc[3:]), options, before)
+    found = attempted("explain_mcce", query, sent(data.head(3)), sent(data.iloc[3:]), options, before)
     expected = rcompat.explain_mcce(
         None,
         data.head(3),
@@ -156,7 +156,7 @@ def test_mccer_call_matches_rcompat_and_advances_the_stream_of_r():
     assert received(found["cf"]).astype(expected.cf.dtypes).equals(expected.cf)
     assert received(found["sim_data"]).astype(expected.sim_data.dtypes).equals(expected.sim_data)
     assert found["random_seed"] == bytearray(session.random_seed.astype("<i4").tobytes())
-    assert [table for table, _ in ask.asked] == ["train", "sim"]
+    assert [table for table, _ in query.queried] == ["train", "sim"]
 
 
 def test_errors_and_warnings_are_returned_as_text():
@@ -167,7 +167,7 @@ def test_errors_and_warnings_are_returned_as_text():
     unknown = calls.attempt("fit", None, {}, {})
     assert unknown["kind"] == "PythonError"
     assert unknown["error"].startswith("KeyError")
-    made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
+    made = attempted("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
     far = data.head(1).assign(income=1e7)
     answer = calls.attempt("explain", made["fitted"], sent(far), {"n_samples": 10.0})
     assert any("income" in text for text in answer["warnings"])
@@ -185,13 +185,13 @@ def test_r_is_not_called_from_a_second_thread():
     scores = calls.RScores(PlayedR(data), [("data", columns_of(data))])
     caught: list[Exception] = []
 
-    def ask() -> None:
+    def query() -> None:
         try:
             scores(data)
         except RError as error:
             caught.append(error)
 
-    thread = threading.Thread(target=ask)
+    thread = threading.Thread(target=query)
     thread.start()
     thread.join()
     assert "R has one thread" in str(caught[0])
@@ -269,20 +269,20 @@ def lent():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("asks", "own_rng"), [("probs", False), *nightly_rows(("quantiles", False), ("draw", False), ("draw", True))]
+    ("function", "own_rng"), [("probs", False), *nightly_rows(("quantiles", False), ("draw", False), ("draw", True))]
 )
-def test_r_functions_conform_as_samplers(lent, asks, own_rng):
-    check_sampler(LentSampler(name=lent, asks=asks, own_rng=own_rng), goodness_of_fit=True)
+def test_r_functions_conform_as_samplers(lent, function, own_rng):
+    check_sampler(LentSampler(name=lent, function=function, own_rng=own_rng), goodness_of_fit=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("own_rng", "weighted"), [(True, True), *nightly_rows((False, False))])
 def test_rejected_draws_are_redrawn_in_few_calls(lent, own_rng, weighted, monkeypatch):
     problem = make_problem("numeric", 0)
-    sampler = LentSampler(name=lent, asks="draw", own_rng=own_rng).fit(problem.given, problem.target)
+    sampler = LentSampler(name=lent, function="draw", own_rng=own_rng).fit(problem.given, problem.target)
     calls = []
-    ask = sampler.ask_r
-    monkeypatch.setattr(sampler, "ask_r", lambda *asked: calls.append(1) or ask(*asked))
+    query = sampler.query_r
+    monkeypatch.setattr(sampler, "query_r", lambda *arguments: calls.append(1) or query(*arguments))
     streams = RowStreams.from_seed(3, problem.given.n_rows)
     within = Within(low=np.full(problem.given.n_rows, np.nanquantile(problem.target.values, 0.95)), weighted=weighted)
     found = sampler.sample_within(problem.given, streams, within)
@@ -295,13 +295,13 @@ def test_rejected_draws_are_redrawn_in_few_calls(lent, own_rng, weighted, monkey
         np.testing.assert_array_equal(found.log_mass, one_by_one.log_mass)
 
 
-@pytest.mark.parametrize("asks", ["draw", "probs", "quantiles"])
-def test_only_the_fit_to_all_rows_is_kept(asks):
+@pytest.mark.parametrize("function", ["draw", "probs", "quantiles"])
+def test_only_the_fit_to_all_rows_is_kept(function):
     played = PlayedConditional()
     lend("played", played)
     try:
-        problem = make_problem("categorical" if asks == "probs" else "numeric", 0)
-        fitted = LentSampler(name="played", asks=asks).fit(problem.given, problem.target)
+        problem = make_problem("categorical" if function == "probs" else "numeric", 0)
+        fitted = LentSampler(name="played", function=function).fit(problem.given, problem.target)
     finally:
         SAMPLERS.known.pop(NAME)
     assert list(played.learned) == [fitted.learned_]
@@ -310,8 +310,8 @@ def test_only_the_fit_to_all_rows_is_kept(asks):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"asks": "prob"}, "asks of LentSampler is 'prob'; did you mean 'probs'"),
-        ({"asks": "probs", "own_rng": True}, r"own_rng of r_sampler\(\) is True with probs; it is True or False"),
+        ({"function": "prob"}, "function of LentSampler is 'prob'; did you mean 'probs'"),
+        ({"function": "probs", "own_rng": True}, r"own_rng of r_sampler\(\) is True with probs; it is True or False"),
     ],
 )
 def test_invalid_requests_raise(lent, parameters, message):
@@ -322,7 +322,7 @@ def test_invalid_requests_raise(lent, parameters, message):
 
 def test_state_of_another_target_raises(lent):
     problem = make_problem("categorical", 0)
-    fitted = LentSampler(name=lent, asks="probs").fit(problem.given, problem.target)
+    fitted = LentSampler(name=lent, function="probs").fit(problem.given, problem.target)
     fitted.check_state(problem.given.features, problem.target.feature, problem.given.n_rows)
     fitted.codes_ = np.array([0.0, 9.0])
     with pytest.raises(InputError, match="codes_ are not levels of the target"):
@@ -331,15 +331,15 @@ def test_state_of_another_target_raises(lent):
 
 def test_unregistered_functions_raise(lent):
     data = people().drop(columns=["grade", "owns", "town"])
-    made = told("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "sampler": _by(lent)})
-    found = told("explain", made["fitted"], sent(data.head(5)), {"n_samples": 50.0})
+    made = attempted("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "sampler": _by(lent)})
+    found = attempted("explain", made["fitted"], sent(data.head(5)), {"n_samples": 50.0})
     assert len(found["rank"]) == (data.head(5)["income"] < 60).sum() > 0
     answer = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "sampler": _by("another")})
     assert "no R session has registered 'another'" in answer["error"]
 
 
 def _by(name: str) -> dict[str, Any]:
-    return {"income": {"sampler": NAME, "parameters": {"name": name, "asks": "draw"}}, "*": "cart"}
+    return {"income": {"sampler": NAME, "parameters": {"name": name, "function": "draw"}}, "*": "cart"}
 
 
 def test_draws_that_depend_on_other_rows_raise():
@@ -359,20 +359,20 @@ def test_draws_that_depend_on_other_rows_raise():
 
 def test_round_trip_is_a_table_with_its_units():
     day = {"name": "day", "kind": "Date", "values": np.array([1.5], "<f8").tobytes(), "states": b"", "seconds": 86400.0}
-    back = told("round_trip", {"n_rows": 1, "columns": [day], "labels": b"Ada\0"})
+    back = attempted("round_trip", {"n_rows": 1, "columns": [day], "labels": b"Ada\0"})
     assert back["units"] == ["s"]
     assert bytes(back["columns"][0]["values"]) == day["values"]
 
 
 def test_python_frames_are_sent_as_the_nearest_r_types():
-    table = told("send_frame", pd.DataFrame({"x": [1, 2], "y": ["a", None]}))
+    table = attempted("send_frame", pd.DataFrame({"x": [1, 2], "y": ["a", None]}))
     assert [each["kind"] for each in table["columns"]] == ["integer", "character"]
     assert SentColumn("x", "integer") in columns_of(pd.DataFrame({"x": [1, 2]}))
 
 
 @pytest.mark.parametrize("version", [mcce.__version__, f"{mcce.__version__}.9000"])
 def test_same_version_connects(version):
-    assert told("connect", version) == mcce.__version__
+    assert attempted("connect", version) == mcce.__version__
 
 
 def test_other_version_raises():
@@ -384,7 +384,7 @@ def test_other_version_raises():
 
 def test_seeds_are_passed_exactly_and_may_be_text():
     data, seed = people(), 2**62 + 1
-    made = told("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "random_state": str(seed)})
+    made = attempted("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "random_state": str(seed)})
     assert made["seed"] == str(seed)
     answer = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "random_state": "first"})
     assert "random_state is 'first'; give a whole number" in answer["error"]
@@ -392,44 +392,44 @@ def test_seeds_are_passed_exactly_and_may_be_text():
 
 def test_request_builds_no_sentences_changes_or_files(monkeypatch):
     data = people()
-    made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
+    made = attempted("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
     made_later = [(Counterfactuals, name) for name in ("changes", "save", "__repr__")]
     made_later += [(mcce.report, "sentences"), (mcce.report.result_words, "compare_rows")]
     count: list[str] = []
     for owner, name in made_later:
         whole = getattr(owner, name)
         monkeypatch.setattr(owner, name, lambda *a, n=name, f=whole, **k: count.append(n) or f(*a, **k))
-    found = told("explain", made["fitted"], sent(data.head(20)), {"n_samples": 50.0})
+    found = attempted("explain", made["fitted"], sent(data.head(20)), {"n_samples": 50.0})
     assert count == []
-    ids = np.frombuffer(told("sentences", found["found"])["ids"]["index"], "<i4")
+    ids = np.frombuffer(attempted("sentences", found["found"])["ids"]["index"], "<i4")
     assert ids.tolist() == list(range(1, 21))
-    table = received(told("changes", found["found"]))
+    table = received(attempted("changes", found["found"]))
     assert len(table) == received(found["measures"])["L0"].sum()
-    assert told("words", found["found"]).count("explained") > 0
+    assert attempted("words", found["found"]).count("explained") > 0
 
 
 @pytest.mark.parametrize("id", [3, 3.0, "3"])
 def test_ids_are_numbers_or_text(id):
     data = people()
-    made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
+    made = attempted("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
     rows = data[data["income"] < 60].head(5)
-    whole = told("explain", made["fitted"], sent(rows), {"n_samples": 50.0})["found"]
-    assert told("letter", whole, id) == mcce.report.letter(whole, 3)
+    whole = attempted("explain", made["fitted"], sent(rows), {"n_samples": 50.0})["found"]
+    assert attempted("letter", whole, id) == mcce.report.letter(whole, 3)
     named = {**sent(rows), "labels": b"1\0002\0003\0004\0005\0"}
-    texts = told("explain", made["fitted"], named, {"n_samples": 50.0})["found"]
-    assert told("letter", texts, id) == mcce.report.letter(texts, "3")
+    texts = attempted("explain", made["fitted"], named, {"n_samples": 50.0})["found"]
+    assert attempted("letter", texts, id) == mcce.report.letter(texts, "3")
 
 
 def test_unknown_id_is_named():
     data = people()
-    made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
-    found = told("explain", made["fitted"], sent(data[data["income"] < 60].head(2)), {"n_samples": 50.0})["found"]
+    made = attempted("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
+    found = attempted("explain", made["fitted"], sent(data[data["income"] < 60].head(2)), {"n_samples": 50.0})["found"]
     assert "'Ada'" in calls.attempt("letter", found, "Ada")["error"]
 
 
 def test_misspelt_arguments_raise_with_a_suggestion():
     data = people()
-    made = told("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
+    made = attempted("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
     answer = calls.attempt("explain", made["fitted"], sent(data.head(2)), {"sprase": True})
     assert answer["error"] == "explain() has no argument 'sprase'; did you mean 'sparse'?"
     sampler = {"sampler": "cart", "parameters": {"min_laef": 5.0}}
@@ -456,8 +456,8 @@ class StrictR(PlayedR):
 @pytest.mark.parametrize("stops", [False, True])
 def test_rows_with_unsupported_missing_cells_leave_others_explained(stops):
     data = people()
-    ask = StrictR(data, "age", stops=stops)
-    made = told("fit", {"ask": ask}, sent(data), {**OPTIONS, "fixed": ["town"]})
+    query = StrictR(data, "age", stops=stops)
+    made = attempted("fit", {"ask": query}, sent(data), {**OPTIONS, "fixed": ["town"]})
     rows = data[data["income"] < 60].head(12).reset_index(drop=True)
     rows.loc[[2, 7, 8], "age"] = np.nan
     rows.loc[[5], "town"] = None  # which the model can read
@@ -467,7 +467,7 @@ def test_rows_with_unsupported_missing_cells_leave_others_explained(stops):
     listed = received(found["unexplained"]).set_index("id")["reason"]
     assert listed.index.tolist() == [3, 8, 9]
     assert set(listed) == {"it could not be read: the model cannot predict rows in which 'age' is missing"}
-    alone = told("explain", made["fitted"], sent(rows), {"n_samples": 50.0})
+    alone = attempted("explain", made["fitted"], sent(rows), {"n_samples": 50.0})
     assert sorted(set(np.frombuffer(found["index"]["index"], "<i4"))) == [1, 2, 4, 5, 6, 7, 10, 11, 12]
     assert alone["frame"] == found["frame"]
     assert any("3 of 12 rows are not explained: 3 (the model cannot predict" in text for text in answer["warnings"])
@@ -477,40 +477,40 @@ def test_rows_with_unsupported_missing_cells_leave_others_explained(stops):
 
 def test_rejected_rows_are_found_by_few_queries():
     data = people()
-    ask = StrictR(data, "age", stops=True)
-    made = told("fit", {"ask": ask}, sent(data), {**OPTIONS, "fixed": ["town"]})
+    query = StrictR(data, "age", stops=True)
+    made = attempted("fit", {"ask": query}, sent(data), {**OPTIONS, "fixed": ["town"]})
     rows = pd.concat([data[data["income"] < 60]] * 5, ignore_index=True)
     rows.loc[50:, "age"] = np.nan
-    ask.asked.clear()
-    told("explain", made["fitted"], sent(rows), {"n_samples": 20.0})
-    assert len(ask.asked) < 20
+    query.queried.clear()
+    attempted("explain", made["fitted"], sent(rows), {"n_samples": 20.0})
+    assert len(query.queried) < 20
 
 
 @pytest.mark.slow
 def test_results_are_judged_and_immutable_features_suggested():
     data = people()
-    made = told("fit", {"ask": PlayedR(data)}, sent(data.iloc[:200]), OPTIONS)
+    made = attempted("fit", {"ask": PlayedR(data)}, sent(data.iloc[:200]), OPTIONS)
     explainer = made["fitted"].explainer
-    found = told("explain", made["fitted"], sent(data.head(40)), {"n_samples": 100.0, "sparse": True})
-    listed = received(told("suspicious", found["found"], "stop"))
+    found = attempted("explain", made["fitted"], sent(data.head(40)), {"n_samples": 100.0, "sparse": True})
+    listed = received(attempted("suspicious", found["found"], "stop"))
     assert list(listed.columns) == ["id", "rank", "severity", "reasons", "words"]
     assert len(listed) == len(found["found"].suspicious())
     new = data.iloc[200:]
-    judged = told("criticise", made["fitted"], sent(new), {"n_draws": 50.0, "random_state": 3.0})
+    judged = attempted("criticise", made["fitted"], sent(new), {"n_draws": 50.0, "random_state": 3.0})
     wanted = new["income"].to_numpy() >= 60
     own = explainer.generator_.criticise(new, decision=wanted, n_draws=50, random_state=3)
     assert judged["rejected"] == own.rejected
     np.testing.assert_array_equal(received(judged["table"])["p"], own.table["p"])
     answer = calls.attempt("criticise", made["fitted"], sent(new), {"n_draw": 5.0})
     assert "did you mean 'n_draws'?" in answer["error"]
-    facts = received(told("suggest_fixed", sent(data), [], None))
+    facts = received(attempted("suggest_fixed", sent(data), [], None))
     assert facts["feature"].tolist() == mcce.suggest_fixed(data).index.tolist() != []
 
 
 def test_generators_and_kinds_are_accepted():
     data = people().drop(columns=["town"])
     options = {**OPTIONS, "generator": "forest", "kinds": {"age": "categorical"}}
-    made = told("fit", {"ask": PlayedR(data)}, sent(data), options)
+    made = attempted("fit", {"ask": PlayedR(data)}, sent(data), options)
     assert made["generator"] == "AdversarialForest"
     assert made["fitted"].explainer.generator_.schema_.kinds["age"] == "categorical"
     answer = calls.attempt("criticise", made["fitted"], sent(data.head(50)), {})
@@ -519,7 +519,7 @@ def test_generators_and_kinds_are_accepted():
 
 def test_formulas_of_derived_columns_are_accepted():
     data = people().drop(columns=["town"]).assign(months=lambda rows: 12 * rows["age"])
-    made = told("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "derived": {"months": "12 * age"}})
+    made = attempted("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "derived": {"months": "12 * age"}})
     assert [each.text for each in made["fitted"].explainer.derived_] == ["12 * age"]
     answer = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "derived": {"month": "12 * age"}})
     assert "did you mean 'months'" in answer["error"]
@@ -527,6 +527,6 @@ def test_formulas_of_derived_columns_are_accepted():
 
 def test_r_functions_may_support_some_kinds(lent):
     problem = make_problem("categorical", 0)
-    sampler = LentSampler(name=lent, asks="draw", kinds=["numeric"], maker='mice_sampler("pmm")')
+    sampler = LentSampler(name=lent, function="draw", kinds=["numeric"], maker='mice_sampler("pmm")')
     with pytest.raises(SamplerError, match=r'mice_sampler\("pmm"\) cannot model .* handles \'numeric\''):
         sampler.fit(problem.given, problem.target)

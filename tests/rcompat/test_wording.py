@@ -198,9 +198,11 @@ TRAINING: dict[str, Any] = {  # training rows that are refused or warned of
 
 def shown(name: str, *arguments: Any) -> list[str]:
     """Return what R shows for a call."""
-    told = calls.attempt(name, *arguments)
-    reasons = [] if told["value"] is None or name != "explain" else list(told["value"]["found"].unexplained["reason"])
-    return [*([] if told["error"] is None else [told["error"]]), *told["warnings"], *reasons]
+    outcome = calls.attempt(name, *arguments)
+    reasons = (
+        [] if outcome["value"] is None or name != "explain" else list(outcome["value"]["found"].unexplained["reason"])
+    )
+    return [*([] if outcome["error"] is None else [outcome["error"]]), *outcome["warnings"], *reasons]
 
 
 def fitted(**options: Any) -> Any:

@@ -127,10 +127,10 @@ def test_foreign_files_are_named(folder):
     (folder / "000009-z.json").write_text('{"format": "another"}')
     (folder / "000010-y.json").write_text("[" * 100_000)
     (folder / "000011-x.json").symlink_to(folder / "000001-a.json")
-    told = "\n".join(verify(folder).faults)
+    faults = "\n".join(verify(folder).faults)
     for part in ("notes.txt is not a record", "inside is not", "000009-z.json is not", "000010-y.json was changed"):
-        assert part in told
-    assert "000011-x.json is not a record" in told
+        assert part in faults
+    assert "000011-x.json is not a record" in faults
 
 
 def test_head_is_checked(folder):
@@ -143,8 +143,8 @@ def test_head_is_checked(folder):
         ("NaN", "head.json was changed: "),
     ):
         head.write_text(wrong)
-        (told,) = verify(folder).faults
-        assert told.startswith(fault)
+        (found,) = verify(folder).faults
+        assert found.startswith(fault)
     head.unlink()
     assert verify(folder).faults == ("head.json is missing: records after the last cannot be detected",)
 
@@ -190,8 +190,8 @@ def test_saved_explainer_reproduces_in_a_new_process(folder, tmp_path):
     explainer().save(tmp_path / "explainer.mcce")
     command = [sys.executable, "-c", FRESH, str(folder), str(tmp_path / "explainer.mcce")]
     root = Path(__file__).resolve().parents[2]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root).stdout
-    assert told == "8 records: every hash is right, and the chain is complete. Reproduced byte for byte: 8 of 8.\n"
+    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root).stdout
+    assert printed == "8 records: every hash is right, and the chain is complete. Reproduced byte for byte: 8 of 8.\n"
 
 
 def test_different_model_and_different_explainer_are_named(written):

@@ -33,7 +33,7 @@ def found():
     return explainer.explain(REFUSED, n_samples=100, n_counterfactuals=2)
 
 
-def ask(row):
+def score(row):
     return MODEL.predict_proba(pd.DataFrame([row])[NUMBERS.columns].astype(NUMBERS.dtypes))[0, 1]
 
 
@@ -50,10 +50,10 @@ def test_each_change_is_applied_alone_and_left_out(found, rank):
         for name in changed:
             alone, without = factual.copy(), counterfactual.copy()
             alone[name], without[name] = counterfactual[name], factual[name]
-            assert table.at[name, "alone"] == pytest.approx(ask(alone))
-            assert table.at[name, "without"] == pytest.approx(ask(without))
-            assert table.at[name, "enough"] == (ask(alone) >= 0.5)
-            assert table.at[name, "needed"] == (ask(without) < 0.5)
+            assert table.at[name, "alone"] == pytest.approx(score(alone))
+            assert table.at[name, "without"] == pytest.approx(score(without))
+            assert table.at[name, "enough"] == (score(alone) >= 0.5)
+            assert table.at[name, "needed"] == (score(without) < 0.5)
             assert table.at[name, "from"] == factual[name]
             assert table.at[name, "to"] == counterfactual[name]
             lost += table.at[name, "needed"]

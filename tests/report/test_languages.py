@@ -69,7 +69,7 @@ def in_language(code, **more):
     return Case(id=7, names=names, columns=COLUMNS, prediction=0.222, **given), texts
 
 
-def told(code, **more):
+def written(code, **more):
     case, texts = in_language(code, **more)
     letter = write_letter(case, texts, None, ["intro"], ["closing"])
     page = letter.as_html()
@@ -141,7 +141,7 @@ def test_every_text_of_a_language_is_used_in_some_letter(code, monkeypatch):
 
     monkeypatch.setattr(type(texts), "say", note)
     for more in BRANCHES.values():
-        letter = told(code, **more)
+        letter = written(code, **more)
         assert "{" not in letter
     case, _ = in_language(code)
     plain = replace(case.names, labels={n: t for n, t in case.names.labels.items() if n != "prediction"})
@@ -164,7 +164,7 @@ def test_every_text_of_a_language_is_used_in_some_letter(code, monkeypatch):
         with_reasons = replace(case, reasons=Reasons(points, points))
         assert "{" not in write_letter(with_reasons, texts, None, [], []).as_text()
     table = pd.DataFrame({"shapley": 0.2, "standard_error": 0.01, "repair": "alone", "value": 1, "code": "R"}, ["job"])
-    assert Reasons.from_table(table, case.names, texts).told[0].endswith(" R)")
+    assert Reasons.from_table(table, case.names, texts).stated[0].endswith(" R)")
     months = replace(case.names, units={"months": texts.say("words.month_words").split(", ")[0]})
     rules = rules_in_words(RULES, months, COLUMNS, texts)
     assert all(points and "{" not in "".join(points) for points in rules.values())
@@ -198,8 +198,8 @@ def test_numbers_dates_and_units_follow_the_language():
 
 
 def test_decision_is_stated_as_a_conditional():
-    told_in = {code: (read_texts(code).would(text), read_texts(code).was_not(text)) for code, text in LABELS.items()}
-    assert told_in == {
+    forms = {code: (read_texts(code).would(text), read_texts(code).was_not(text)) for code, text in LABELS.items()}
+    assert forms == {
         "en": ("the loan would have been granted", "the loan was not granted"),
         "de": ("wäre der Kredit bewilligt worden", "der Kredit wurde nicht bewilligt"),
         "nb": ("ville lånet ha blitt innvilget", "lånet ble ikke innvilget"),

@@ -200,8 +200,8 @@ def test_labels_are_used_everywhere_and_tables_keep_raw_values(found):
     plt.close(overall.figure)
     assert set(found.changes()["feature"]) == {"salary", "home"}
     assert found.changes()["to"].tolist()[0] == 900
-    told = found.changes(words=True)
-    assert told[["feature", "from", "to"]].iloc[0].tolist() == ["pay", "500.0 EUR", "900.0 EUR"]
+    changes = found.changes(words=True)
+    assert changes[["feature", "from", "to"]].iloc[0].tolist() == ["pay", "500.0 EUR", "900.0 EUR"]
     assert found.contributions(0).index[0] == "salary"
     reasons = found.contributions(0, words=True)
     assert reasons.loc["pay", ["from", "to", "alone"]].tolist() == ["500.0 EUR", "900.0 EUR", "90 %"]

@@ -6,7 +6,7 @@ import pytest
 
 from mcce.report.languages import available_languages, read_texts
 from mcce.report.names import Names
-from mcce.report.principal import Reasons, repaired_by, tell_reasons
+from mcce.report.principal import Reasons, reasons_table, repaired_by
 
 OWN = pd.DataFrame({"age": [30], "salary": [40_600], "savings": [0], "home": ["rent"], "shoes": [43]})
 NAMES = Names(
@@ -29,10 +29,10 @@ def found() -> pd.DataFrame:
 
 
 def test_reasons_mattered_and_can_be_repaired():
-    table = tell_reasons(found(), OWN, ["age"], NAMES, 4)
+    table = reasons_table(found(), OWN, ["age"], NAMES, 4)
     assert table.index.tolist() == ["salary"]
     assert table.loc["salary", ["value", "code", "text"]].tolist() == [40_600, "R1", "Income is too low"]
-    every = tell_reasons(found(), OWN, ["age"], NAMES, None)
+    every = reasons_table(found(), OWN, ["age"], NAMES, None)
     assert every["repair"].tolist() == ["alone", "none", "no effect", "together", "fixed"]
     assert every["text"].tolist() == ["Income is too low", "savings 0", "shoes 43", "Renting", "age 30"]
     assert every.loc["age", ["shapley", "share"]].isna().all()
@@ -40,7 +40,7 @@ def test_reasons_mattered_and_can_be_repaired():
 
 def test_at_most_n_reasons_are_stated():
     table = found().assign(repair="alone", shapley=0.1)
-    assert tell_reasons(table, OWN, [], Names(), 2).index.tolist() == ["salary", "savings"]
+    assert reasons_table(table, OWN, [], Names(), 2).index.tolist() == ["salary", "savings"]
 
 
 def test_answer_repairs_the_reasons_it_needs():
@@ -52,10 +52,10 @@ def test_answer_repairs_the_reasons_it_needs():
 @pytest.mark.parametrize("language", available_languages())
 def test_every_language_states_reasons_and_unchangeable_features(language):
     texts = read_texts(language)
-    reasons = Reasons.from_table(tell_reasons(found(), OWN, ["age"], NAMES, None), NAMES, texts)
-    assert len(reasons.told) == 1
-    assert "Income is too low" in reasons.told[0]
-    assert "R1" in reasons.told[0]
+    reasons = Reasons.from_table(reasons_table(found(), OWN, ["age"], NAMES, None), NAMES, texts)
+    assert len(reasons.stated) == 1
+    assert "Income is too low" in reasons.stated[0]
+    assert "R1" in reasons.stated[0]
     assert reasons.unchangeable == ("savings",)
     first, others = reasons.sentences(texts)
     assert first.endswith(":")
@@ -66,5 +66,5 @@ def test_every_language_states_reasons_and_unchangeable_features(language):
 
 def test_reason_without_a_text_has_feature_and_value():
     table = found().assign(repair="alone", shapley=[np.nan, 0.2, 0.1, 0.0])
-    reasons = Reasons.from_table(tell_reasons(table, OWN, [], Names(), None), Names(), read_texts())
-    assert reasons.told == ("savings: 0", "shoes: 43")
+    reasons = Reasons.from_table(reasons_table(table, OWN, [], Names(), None), Names(), read_texts())
+    assert reasons.stated == ("savings: 0", "shoes: 43")

@@ -153,8 +153,8 @@ def test_contradicting_rules_and_unknown_fixed_values(explainer, table):
     assert "leave no room for one" in mcce.report.letter(found, person.index[0])
     stranger = person.assign(age=44)
     alone = mcce.MCCE(lambda rows: np.zeros(len(rows)), decision=(0.5, 1), fixed=["age"], condition_on_decision=False)
-    told = " ".join(mcce.report.letter(alone.fit(table).explain(stranger), person.index[0]).split())
-    assert "1000 possible cases with the same age were tried" in told
+    letter = " ".join(mcce.report.letter(alone.fit(table).explain(stranger), person.index[0]).split())
+    assert "1000 possible cases with the same age were tried" in letter
 
 
 def test_rules_of_other_factuals_are_not_stated(explainer, table):

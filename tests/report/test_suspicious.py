@@ -81,11 +81,11 @@ OPPOSITE = "opposite to the usual direction"
     ],
 )
 def test_each_stop_reason(answer, reason, words):
-    told = judge(answer)
-    assert told["severity"].tolist() == ["stop"]
-    assert told["reasons"].tolist() == [reason]
-    assert told["words"].tolist() == [words]
-    assert told.index.tolist() == [(0, 1)]
+    listed = judge(answer)
+    assert listed["severity"].tolist() == ["stop"]
+    assert listed["reasons"].tolist() == [reason]
+    assert listed["words"].tolist() == [words]
+    assert listed.index.tolist() == [(0, 1)]
 
 
 @pytest.mark.parametrize(
@@ -99,10 +99,10 @@ def test_each_stop_reason(answer, reason, words):
 )
 def test_notes_are_listed_on_request(answer, reason, words):
     assert judge(answer).empty
-    told = judge(answer, level="all")
-    assert told["severity"].tolist() == ["note"]
-    assert told["reasons"].tolist() == [reason]
-    assert told["words"].tolist() == [words]
+    listed = judge(answer, level="all")
+    assert listed["severity"].tolist() == ["note"]
+    assert listed["reasons"].tolist() == [reason]
+    assert listed["words"].tolist() == [words]
 
 
 def test_code_is_not_a_multiple():
@@ -123,9 +123,9 @@ def test_unknown_severities_raise():
     ],
 )
 def test_education_and_durations_do_not_decrease(her, answer, words):
-    told = judge(answer, her=her)
-    assert told["reasons"].tolist() == ["cannot fall"]
-    assert told["words"].tolist() == [words]
+    listed = judge(answer, her=her)
+    assert listed["reasons"].tolist() == ["cannot fall"]
+    assert listed["words"].tolist() == [words]
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_education_and_durations_do_not_decrease(her, answer, words):
     ],
 )
 def test_change_from_zero_to_a_large_value(old, new, words):
-    told = judge({"salary": new}, her={"salary": old})
-    assert told["words"].tolist() == words
-    assert told["reasons"].tolist() == ["from nothing to much"] * len(words)
+    listed = judge({"salary": new}, her={"salary": old})
+    assert listed["words"].tolist() == words
+    assert listed["reasons"].tolist() == ["from nothing to much"] * len(words)
 
 
 @pytest.mark.parametrize(("savings", "n"), [("EUR", 1), ("NOK", 0), (None, 0)])
@@ -151,13 +151,13 @@ def test_money_is_compared_in_the_same_currency(savings, n):
 
 def test_feature_that_should_be_fixed_is_one_line():
     erased = [{"defaulted": False}] * 3
-    told = judge({"salary": 40_000}, *erased, {"defaulted": False, "loan": 25_000}, {"years_employed": 9})
-    assert told["reasons"].to_dict() == {
+    listed = judge({"salary": 40_000}, *erased, {"defaulted": False, "loan": 25_000}, {"years_employed": 9})
+    assert listed["reasons"].to_dict() == {
         (1, 1): "past event or fact",
         (4, 1): f"past event or fact, {OPPOSITE}",
         (5, 1): "duration",
     }
-    assert told["words"][(1, 1)] == (
+    assert listed["words"][(1, 1)] == (
         "defaulted changes, which looks like a past event (and in 3 other answers: fix or limit the feature)"
     )
     each = judge({"salary": 40_000}, *erased, {"defaulted": False, "loan": 25_000}, level="all")
@@ -170,8 +170,8 @@ def test_fact_has_no_second_reason():
     before, after = _frame([HER]), _frame([{**HER, "salary": 20_000}])
     after.index = pd.MultiIndex.from_tuples([(0, 1)], names=["id", "rank"])
     changed = (before.to_numpy() != after.to_numpy()).astype(bool)
-    told = find_suspicious(Answered(before, after, changed, None, None, None, Names()), usual)
-    assert told["reasons"].tolist() == ["past event or fact"]
+    listed = find_suspicious(Answered(before, after, changed, None, None, None, Names()), usual)
+    assert listed["reasons"].tolist() == ["past event or fact"]
 
 
 def test_negative_code_is_not_a_duration():
@@ -179,26 +179,28 @@ def test_negative_code_is_not_a_duration():
 
 
 def test_ordinary_answers_are_not_listed():
-    told = judge(
+    listed = judge(
         *({"salary": 60_000}, {"loan": 3_000}, {"savings": 5_900}, {"job": "cook"}, {"education": "degree"}, {}),
         *({"debt": 11_000}, {"grade": 2}, {"savings": np.nan}),
         level="all",
     )
-    assert told.empty
-    assert list(told.columns) == ["severity", "reasons", "words"]
-    assert told.index.names == ["id", "rank"]
+    assert listed.empty
+    assert list(listed.columns) == ["severity", "reasons", "words"]
+    assert listed.index.names == ["id", "rank"]
 
 
 def test_several_reasons_keep_their_order():
-    told = judge({"salary": 200_000, "loan": 21_000, "defaulted": False}, level="all")
-    assert told["reasons"].tolist() == [f"past event or fact, {OPPOSITE}, far step, edge of the data, large step"]
-    assert "is above 99% of all rows and of those with job nurse" in told["words"].iloc[0]
-    assert [reason for reason in REASONS if reason in told["reasons"].iloc[0]] == told["reasons"].iloc[0].split(", ")
+    listed = judge({"salary": 200_000, "loan": 21_000, "defaulted": False}, level="all")
+    assert listed["reasons"].tolist() == [f"past event or fact, {OPPOSITE}, far step, edge of the data, large step"]
+    assert "is above 99% of all rows and of those with job nurse" in listed["words"].iloc[0]
+    assert [reason for reason in REASONS if reason in listed["reasons"].iloc[0]] == listed["reasons"].iloc[0].split(
+        ", "
+    )
 
 
 def test_below_the_floor():
-    told = judge({"salary": 50_000}, {"salary": 51_000}, plausibility=np.array([0.03, 0.05]), floor=0.05)
-    assert told["words"].to_dict() == {(0, 1): "only 3% of real rows look as unusual or more so"}
+    listed = judge({"salary": 50_000}, {"salary": 51_000}, plausibility=np.array([0.03, 0.05]), floor=0.05)
+    assert listed["words"].to_dict() == {(0, 1): "only 3% of real rows look as unusual or more so"}
 
 
 @pytest.mark.parametrize(
@@ -212,23 +214,23 @@ def test_below_the_floor():
     ],
 )
 def test_accompanying_change_exceeds_the_needed_change(answer, along, is_listed):
-    told = judge(answer, along=along, level="all")
-    assert [*told["reasons"]] == (["comes along"] if is_listed else [])
+    listed = judge(answer, along=along, level="all")
+    assert [*listed["reasons"]] == (["comes along"] if is_listed else [])
 
 
 def test_answer_unlike_the_others():
     usual = [{"salary": 50_000 + 10 * i} for i in range(150)]
-    told = judge(*usual, {"education": "degree"}, {"salary": 75_000}, level="all")
-    assert told["reasons"].to_dict() == {(150, 1): "unlike the others", (151, 1): "unlike the others"}
-    assert told["words"][(150, 1)] == "education changes, as in 1 of 152 answers"
-    assert told["words"][(151, 1)].startswith("salary moves farther than in other answers, where 20,")
+    listed = judge(*usual, {"education": "degree"}, {"salary": 75_000}, level="all")
+    assert listed["reasons"].to_dict() == {(150, 1): "unlike the others", (151, 1): "unlike the others"}
+    assert listed["words"][(150, 1)] == "education changes, as in 1 of 152 answers"
+    assert listed["words"][(151, 1)].startswith("salary moves farther than in other answers, where 20,")
     assert judge(*usual[:40], {"education": "degree"}, level="all").empty  # few answers are not compared
 
 
 def test_texts_use_labels_units_and_formats():
     names = Names(labels={"salary": "pay"}, units={"salary": "EUR"}, formats={"job": {"none": "no job"}})
-    told = judge({"salary": 45_000, "job": "none"}, names=names)
-    assert told["words"].iloc[0] == "pay 45,000 EUR is above 99% of those with job no job"
+    listed = judge({"salary": 45_000, "job": "none"}, names=names)
+    assert listed["words"].iloc[0] == "pay 45,000 EUR is above 99% of those with job no job"
 
 
 def test_missing_values_have_no_steps():

@@ -103,8 +103,8 @@ def test_every_number_in_the_range_has_a_finite_density(name):
     x = rng.normal(size=400)
     y = np.append(np.exp(x[:-1] + rng.normal(size=399)), 5000.0)
     frame = pd.DataFrame({"x": x, "y": y})
-    asked = pd.DataFrame({"x": np.resize([-4.0, 0.0, 4.0], 999), "y": np.linspace(y.min(), y.max(), 999)})
-    assert np.isfinite(fit(name, frame).log_density(asked)).all()
+    grid = pd.DataFrame({"x": np.resize([-4.0, 0.0, 4.0], 999), "y": np.linspace(y.min(), y.max(), 999)})
+    assert np.isfinite(fit(name, frame).log_density(grid)).all()
 
 
 @pytest.mark.slow

@@ -49,9 +49,9 @@ def test_shares_and_draws_match_a_search_by_hand(seed, n_fits):
     everyone = np.ones(values.size, dtype=bool)
     for row in predicted:
         expected = shares_by_hand(predictions, values, fit, row, n_donors, everyone)
-        asked = np.arange(-1.0, 7.0)
-        found = np.exp(donors.log_share(np.tile(row, (asked.size, 1)), asked))
-        np.testing.assert_allclose(found, [expected.get(value, 0.0) for value in asked], atol=1e-12)
+        grid = np.arange(-1.0, 7.0)
+        found = np.exp(donors.log_share(np.tile(row, (grid.size, 1)), grid))
+        np.testing.assert_allclose(found, [expected.get(value, 0.0) for value in grid], atol=1e-12)
         for low, high in ((None, None), (1.0, 3.0), (2.0, 2.0)):
             allowed = everyone if low is None else (values >= low) & (values <= high)
             bounds = () if low is None else (np.full(800, low), np.full(800, high))

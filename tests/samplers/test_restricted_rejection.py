@@ -50,11 +50,11 @@ def test_probabilities_of_the_draws_are_multiplied():
 
 
 def test_without_estimate_sampling_stops_at_the_first_allowed_draw():
-    asked = []
+    queried = []
 
     def draw(rows, attempt):
-        asked.append(rows.tolist())
+        queried.append(rows.tolist())
         return RestrictedDraw(np.zeros(rows.size), rows > attempt, np.zeros(rows.size))
 
     draw_until_allowed(draw, 3, 50, estimate=False)
-    assert asked == [[0, 1, 2], [1, 2], [2]]
+    assert queried == [[0, 1, 2], [1, 2], [2]]

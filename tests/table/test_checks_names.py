@@ -70,10 +70,10 @@ def test_fixed_features_are_equal_for_any_collection(kind):
 
 def test_fixed_of_evaluate():
     found = MCCE(model, decision=True, random_state=1).fit(X).explain(X, n_samples=50).frame.droplevel("rank")
-    asked = {"decision": True, "training": X}
-    assert evaluate(found, X, model, **asked, fixed=["a"]).summary.loc["violation", "mean"] > 0
+    options = {"decision": True, "training": X}
+    assert evaluate(found, X, model, **options, fixed=["a"]).summary.loc["violation", "mean"] > 0
     with pytest.raises(InputError, match="fixed is an iterator"):
-        evaluate(found, X, model, **asked, fixed=iter(["a"]))
+        evaluate(found, X, model, **options, fixed=iter(["a"]))
 
 
 def test_fixed_features_of_explain_mcce():

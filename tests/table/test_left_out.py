@@ -93,9 +93,9 @@ def test_reasons_of_the_other_rows_are_computed(explainer, table):
     people.iloc[0, 1] = "pilot"
     with pytest.warns(MCCEWarning, match="level that is not known"):
         found = explainer.explain(people, n_samples=50, constraints=[mcce.allow("pay", high=30)]).with_why_unexplained()
-    told = found.unexplained
-    assert told.index.tolist() == people.index.tolist()
-    assert told["would_help"].notna().tolist() == [False, True, True, True]
+    unexplained = found.unexplained
+    assert unexplained.index.tolist() == people.index.tolist()
+    assert unexplained["would_help"].notna().tolist() == [False, True, True, True]
 
 
 @pytest.mark.slow
@@ -109,5 +109,5 @@ def test_conditionals_and_diagnostics_drop_such_rows(explainer, table):
     kept = np.arange(120) != 5
     same = chain.criticise(table.head(120)[kept], n_draws=5, sample_weight=weights[kept])
     pd.testing.assert_frame_equal(judged.table.drop(columns="seconds"), same.table.drop(columns="seconds"))
-    told = explainer.diagnose(new, n_samples=20, max_factuals=5)
-    assert any("with a level that is not known: 5 (column 'job' holds 'pilot')" in note for note in told.notes)
+    diagnosed = explainer.diagnose(new, n_samples=20, max_factuals=5)
+    assert any("with a level that is not known: 5 (column 'job' holds 'pilot')" in note for note in diagnosed.notes)

@@ -215,10 +215,10 @@ def test_row_subsets_are_separate_tables(table):
 
 
 def test_shared_work_is_done_once_for_all_subsets_and_threads(table):
-    asked = []
+    queried = []
 
     def work(root):
-        asked.append(root)
+        queried.append(root)
         return object()
 
     results = []
@@ -228,8 +228,8 @@ def test_shared_work_is_done_once_for_all_subsets_and_threads(table):
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(asked) == 1
-    assert asked[0] is table
+    assert len(queried) == 1
+    assert queried[0] is table
     assert len(set(map(id, results))) == 1
     assert table.take(np.array([0])).shared("work", work) is not results[0]
 

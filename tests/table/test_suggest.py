@@ -40,8 +40,8 @@ def customers() -> pd.DataFrame:
 
 
 def test_each_feature_is_found_for_its_reason_and_no_other():
-    told = mcce.suggest_fixed(customers())
-    assert told["reason"].to_dict() == {
+    suggested = mcce.suggest_fixed(customers())
+    assert suggested["reason"].to_dict() == {
         "customer": "an identifier",
         "email": "an identifier",
         "account_id": "an identifier",
@@ -54,17 +54,17 @@ def test_each_feature_is_found_for_its_reason_and_no_other():
         "credit_history": "a past event",
         "num_open_cards": "a count, perhaps of past events",
     }
-    assert told["evidence"]["employer"] == "89 levels in 400 rows"
-    assert told["evidence"]["NumInqLast6M"] == 'the name says "inq" and "last 6m"'
-    assert told["evidence"]["default_date"].startswith("2015-01-0")
-    assert told.index.name == "feature"
+    assert suggested["evidence"]["employer"] == "89 levels in 400 rows"
+    assert suggested["evidence"]["NumInqLast6M"] == 'the name says "inq" and "last 6m"'
+    assert suggested["evidence"]["default_date"].startswith("2015-01-0")
+    assert suggested.index.name == "feature"
 
 
 def test_fixed_features_are_skipped_and_unknown_names_raise():
     X = customers()
-    told = mcce.suggest_fixed(X, fixed=["email", "employer"])
-    assert "employer" not in told.index
-    assert "customer" in told.index
+    suggested = mcce.suggest_fixed(X, fixed=["email", "employer"])
+    assert "employer" not in suggested.index
+    assert "customer" in suggested.index
     with pytest.raises(InputError, match="fixed feature 'employr' is not a column of X; did you mean 'employer'"):
         mcce.suggest_fixed(X, fixed=["employr"])
 
@@ -138,21 +138,21 @@ def test_durations_are_detected_by_their_values():
     rng = np.random.default_rng(0)
     age = rng.integers(20, 70, N)
     hired = pd.Timestamp("2000-01-01") + pd.to_timedelta(rng.integers(0, 6000, N), "D")
-    asked = pd.Timestamp("2018-01-01") + pd.to_timedelta(rng.integers(0, 1000, N), "D")
+    applied = pd.Timestamp("2018-01-01") + pd.to_timedelta(rng.integers(0, 1000, N), "D")
     X = pd.DataFrame(
         {
             "age": age,
             "hired": hired,
-            "asked": asked,
-            "a": ((asked - hired).days / 365.25).astype(int),
+            "asked": applied,
+            "a": ((applied - hired).days / 365.25).astype(int),
             "b": (pd.Timestamp("2022-01-01") - hired).days,
             "c": np.floor(rng.random(N) * (age - 16)),
             "d": np.floor(rng.random(N) * 50),
         }
     )
-    told = mcce.suggest_fixed(X, fixed=["age", "hired", "asked"])
-    assert told["reason"].to_dict() == {"a": "a duration", "b": "a duration", "c": "a duration"}
-    assert told["evidence"].to_dict() == {
+    suggested = mcce.suggest_fixed(X, fixed=["age", "hired", "asked"])
+    assert suggested["reason"].to_dict() == {"a": "a duration", "b": "a duration", "c": "a duration"}
+    assert suggested["evidence"].to_dict() == {
         "a": "the time between hired and asked",
         "b": "a function of the date hired",
         "c": f"at most age - {(X['age'] - X['c']).min():g} in all rows",

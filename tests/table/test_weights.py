@@ -21,7 +21,7 @@ from mcce.table.weights import (
 
 
 @pytest.mark.parametrize(
-    ("weights", "told"),
+    ("weights", "message"),
     [
         ([1.0, 2.0], "has 2 weights, and X has 4 rows; give one weight for each row"),
         (np.ones((4, 1)), r"has an array of shape \(4, 1\), and X has 4 rows"),
@@ -42,8 +42,8 @@ from mcce.table.weights import (
         ([2e9, 2e9, 1e8, 1e8], r"sums to 4.2e\+09; whole numbers count copies of rows, and there can be 2,147,483,647"),
     ],
 )
-def test_invalid_weights_raise(weights, told):
-    with pytest.raises(mcce.InputError, match=f"^sample_weight {told}"):
+def test_invalid_weights_raise(weights, message):
+    with pytest.raises(mcce.InputError, match=f"^sample_weight {message}"):
         read_weights(weights, 4)
 
 

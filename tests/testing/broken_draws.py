@@ -287,12 +287,12 @@ class RemembersRanks(MarginalSampler):
 
     def ranks(self, given, values, rng):
         ranks = super().ranks(given, values, rng)
-        self._asked = dict(zip(ranks.tolist(), values.tolist()))
+        self._by_rank = dict(zip(ranks.tolist(), values.tolist()))
         return ranks
 
     def at_ranks(self, given, u):
         lower = super().at_ranks(given, 0.5 * u)
-        return np.array([self._asked.get(rank, value) for rank, value in zip(u.tolist(), lower)])
+        return np.array([self._by_rank.get(rank, value) for rank, value in zip(u.tolist(), lower)])
 
 
 class NeverMissingAtRanks(MarginalSampler):
@@ -300,12 +300,12 @@ class NeverMissingAtRanks(MarginalSampler):
 
     def ranks(self, given, values, rng):
         ranks = super().ranks(given, values, rng)
-        self._asked = dict(zip(ranks.tolist(), values.tolist()))
+        self._by_rank = dict(zip(ranks.tolist(), values.tolist()))
         return ranks
 
     def at_ranks(self, given, u):
         known = super().at_ranks(given, u * (1.0 - self.distribution(given).missing))
-        return np.array([self._asked.get(rank, value) for rank, value in zip(u.tolist(), known)])
+        return np.array([self._by_rank.get(rank, value) for rank, value in zip(u.tolist(), known)])
 
 
 class IgnoresWeights(MarginalSampler):

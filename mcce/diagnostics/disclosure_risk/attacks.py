@@ -168,7 +168,7 @@ def singling_out(
         queries = queries_of_rows(rows, features, n_attacks, n_columns, rng)
     guesses = random_queries(rows, features, len(queries), n_columns, rng)
     n = len(queries)
-    met, by_chance = (_who_meets(asked, np.concatenate([people, others])) for asked in (queries, guesses))
+    met, by_chance = (_who_meets(some, np.concatenate([people, others])) for some in (queries, guesses))
     first = np.arange(met.shape[1]) < len(people)
 
     def hits(meets: Bools, among: Bools) -> int:

@@ -61,9 +61,9 @@ def measure_target(original: Floats, released: Floats, keys: Sequence[int], targ
     q = np.zeros(d_tq.size, dtype=np.int64)
     q[of_cell] = of_keys
     certain = (s_tq == s_q[q]) & (s_tq > 0)
-    told = np.where(certain, d_tq, 0)
+    disclosed = np.where(certain, d_tq, 0)
     any_certain = np.bincount(q[certain], minlength=d_q.size) > 0
-    i_s, di_s, disco = int(d_q[s_q > 0].sum()), int(d_q[any_certain].sum()), int(told.sum())
+    i_s, di_s, disco = int(d_q[s_q > 0].sum()), int(d_q[any_certain].sum()), int(disclosed.sum())
     _, d_t, _ = count_by(original, released, [target])
     with np.errstate(divide="ignore", invalid="ignore"):
         p_s = np.where(s_q[q] > 0, s_tq / s_q[q], 0.0)
@@ -78,7 +78,7 @@ def measure_target(original: Floats, released: Floats, keys: Sequence[int], targ
         "iS": i_s / n_d,
         "DiS": di_s / n_d,
         "DiSCO": disco / n_d,
-        "DiSDiO": told[d_tq == d_q[q]].sum() / n_d,
+        "DiSDiO": disclosed[d_tq == d_q[q]].sum() / n_d,
         "baseCAPd": ((d_t / n_d) ** 2).sum(),
         "CAPd": (p_d * d_tq).sum() / n_d,
         "CAPs": (p_s * s_tq).sum() / n_s,
@@ -88,8 +88,8 @@ def measure_target(original: Floats, released: Floats, keys: Sequence[int], targ
     }
     return {
         **{name: 100 * float(value) for name, value in figures.items()},
-        "max_denom": int(told.max()),
-        "mean_denom": float(told[told > 0].mean()) if disco else np.nan,
+        "max_denom": int(disclosed.max()),
+        "mean_denom": float(disclosed[disclosed > 0].mean()) if disco else np.nan,
     }
 
 

@@ -115,11 +115,11 @@ class Disclosure:
     def __repr__(self) -> str:
         lines = [self._headline()]
         for release in self.table.index.get_level_values("release").unique():
-            part, told = self.table.loc[release], self.sentences.loc[release]
+            part, texts = self.table.loc[release], self.sentences.loc[release]
             wide = max(map(len, part.index))
             marks = [f"{verdict:<12}" for verdict in part["verdict"]]
             lines += ["", str(release)]
-            lines += [f"  {mark}  {name.ljust(wide)}  {words}" for mark, name, words in zip(marks, part.index, told)]
+            lines += [f"  {mark}  {name.ljust(wide)}  {words}" for mark, name, words in zip(marks, part.index, texts)]
         return "\n".join(lines + ([""] if self.notes else []) + [f"note: {note}" for note in self.notes])
 
     def _repr_html_(self) -> str:
@@ -161,7 +161,7 @@ class Finding:
 class People:
     """Encoded rows and the settings of the attacks.
 
-    `matched` and `control` have equally many rows; `asking` are the refused rows explained in the releases.
+    `matched` and `control` have equally many rows; `factuals` are the refused rows explained in the releases.
     """
 
     explainer: Explainer
@@ -172,7 +172,7 @@ class People:
     control_wanted: Bools
     own: Floats
     own_wanted: Bools
-    asking: Floats
+    factuals: Floats
     keys: list[int]
     targets: list[int]
     k: int
@@ -305,7 +305,7 @@ def disclosure(
         parts = [*_count(people, release), *found, *_attack_rows(people, release), *_membership(people, release)]
         lines |= {(name, line.measure): line for line in parts}
     if not lines:
-        raise InputError(f"no row was returned for {len(people.asking)} factuals, so no attack is possible.")
+        raise InputError(f"no row was returned for {len(people.factuals)} factuals, so no attack is possible.")
     index = pd.MultiIndex.from_tuples(list(lines), names=["release", "measure"])
     return Disclosure(
         table=pd.DataFrame([line.cells() for line in lines.values()], index=index, columns=COLUMNS),
@@ -316,7 +316,7 @@ def disclosure(
             "n_training": len(people.training),
             "n_control": len(people.control),
             "n_own": len(people.own),
-            "n_asking": len(people.asking),
+            "n_factuals": len(people.factuals),
             "keys": list(named),
             "k": k,
             "n_attacks": n_attacks,
@@ -376,9 +376,9 @@ def _gather(
         evaluate(schema.decode_for_model(rows), what).wanted
         for rows, what in ((training, "the rows of X"), (control, "the holdout"), (own, "the holdout"))
     ]
-    asking = own if factuals is None else schema.encode(factuals, "factuals").matrix
-    told = wanted[2] if factuals is None else evaluate(schema.decode_for_model(asking), "factuals").wanted
-    refused = np.flatnonzero(~told)
+    available = own if factuals is None else schema.encode(factuals, "factuals").matrix
+    accepted = wanted[2] if factuals is None else evaluate(schema.decode_for_model(available), "factuals").wanted
+    refused = np.flatnonzero(~accepted)
     if not refused.size:
         where = "holdout" if factuals is None else "factuals"
         raise InputError(f"all available rows of {where} have the wanted decision; give rows to explain.")
@@ -393,7 +393,7 @@ def _gather(
         control_wanted=wanted[1][spread(half, len(matched))],
         own=own,
         own_wanted=wanted[2],
-        asking=asking[refused[spread(refused.size, max_factuals)]],
+        factuals=available[refused[spread(refused.size, max_factuals)]],
         keys=keys,
         targets=targets,
         k=k,
@@ -413,10 +413,10 @@ def _gather(
 def _release(people: People, name: str, settings: Mapping[str, Any]) -> Release:
     if name != "generated":
         plain = {key: value for key, value in settings.items() if key not in OF_SPARSE}
-        asked = {**settings, "sparse": True} if name == "sparse" else plain
-        rows, owner, _ = explain_rows(people.explainer, people.asking, asked)
-        own = people.asking[owner]
-        return Release(name, rows, ~((rows == own) | (np.isnan(rows) & np.isnan(own))), owner, asked)
+        options = {**settings, "sparse": True} if name == "sparse" else plain
+        rows, owner, _ = explain_rows(people.explainer, people.factuals, options)
+        own = people.factuals[owner]
+        return Release(name, rows, ~((rows == own) | (np.isnan(rows) & np.isnan(own))), owner, options)
     times = -(-len(people.training) // len(people.own))
     given, wanted = (np.concatenate([part] * times)[: len(people.training)] for part in (people.own, people.own_wanted))
     rows = draw_like(people.explainer.generator_, given, wanted, people.seed)
@@ -542,8 +542,8 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd
         measured_one = counts.measure_target(original, release.rows, people.keys, people.targets[worst])
         return round(float(measured_one["DiSCO"]) * len(original) / 100)
 
-    told = f"{shown} tell {target} without a doubt, and rightly, of {{}} of the training people"
-    lines = [_share_line(people, "DiSCO", disclosed, 0, len(people.training), told)]
+    template = f"{shown} tell {target} without a doubt, and rightly, of {{}} of the training people"
+    lines = [_share_line(people, "DiSCO", disclosed, 0, len(people.training), template)]
     if attacks:
         name, attack = max(attacks, key=lambda each: (not each[1].is_worthless, each[1].risk.low, each[1].risk.value))
         words = f"{name} is guessed rightly for {{}} of training people"
@@ -618,32 +618,32 @@ def _membership(people: People, release: Release) -> list[Finding]:
             scores["plausibility"] = measured(owner, measures["plausibility"], len(both))
         for name, score in scores.items():
             lines += _membership_lines(name, Membership.of(score[:n], score[n:], people.confidence), people.confidence)
-    asked = [
-        _ask_repeatedly(people, release, rows[wanted], who)
+    queried = [
+        _query_repeatedly(people, release, rows[wanted], who)
         for rows, wanted, who in (
             (people.training, people.trained_wanted, "members"),
             (people.control, people.control_wanted, "others"),
         )
     ]
-    found = Membership.of(asked[0], asked[1], people.confidence)
+    found = Membership.of(queried[0], queried[1], people.confidence)
     return lines + _membership_lines("repeated queries", found, people.confidence)
 
 
-def _ask_repeatedly(people: People, release: Release, rows: Floats, who: str) -> Floats:
+def _query_repeatedly(people: People, release: Release, rows: Floats, who: str) -> Floats:
     """Return the scores of people with the wanted decision by the rows returned for queries about them."""
-    asked = people.some(rows, people.most, "asked", who)
-    if not len(asked):
+    queried = people.some(rows, people.most, "asked", who)
+    if not len(queried):
         return np.empty(0)
     mutable = np.setdiff1d(np.arange(rows.shape[1]), people.fixed)
     refused = people.own[~people.own_wanted]
     if release.settings is None:
-        given = np.repeat(asked, N_QUERIES, axis=0)
+        given = np.repeat(queried, N_QUERIES, axis=0)
         returned = draw_like(people.explainer.generator_, given, np.ones(len(given), dtype=bool), people.seed)
         owner, handed_out = np.arange(len(given)), np.ones(returned.shape, dtype=bool)
     elif not len(refused):
-        return np.full(len(asked), np.nan)
+        return np.full(len(queried), np.nan)
     else:
-        queries = queries_about(asked, refused, people.fixed, N_QUERIES, people.rng("queries", who))
+        queries = queries_about(queried, refused, people.fixed, N_QUERIES, people.rng("queries", who))
         returned, owner, _ = explain_rows(people.explainer, queries, release.settings)
         handed_out = returned != queries[owner]
     score = partial(surprise, own=people.own[:, mutable])
@@ -651,7 +651,7 @@ def _ask_repeatedly(people: People, release: Release, rows: Floats, who: str) ->
     return np.array(
         [
             score(row[mutable], returned[person == i][:, mutable], handed_out[person == i][:, mutable])
-            for i, row in enumerate(asked)
+            for i, row in enumerate(queried)
         ]
     )
 

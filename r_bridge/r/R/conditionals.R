@@ -5,7 +5,7 @@
 learn_conditional <- function(learn, x, y, seed) with_own_seed(learn(x, y), seed)
 
 # `numbers`: levels of quantiles, a uniform number for each row of a draw, or a seed for each of an own_draw
-ask_conditional <- function(what, functions, model, newdata, levels, numbers, seed) {
+query_conditional <- function(what, functions, model, newdata, levels, numbers, seed) {
   switch(what,
     probs = conditional_probs(functions$probs, model, newdata, levels, seed),
     quantiles = conditional_quantiles(functions$quantiles, model, newdata, numbers, seed),

@@ -61,18 +61,18 @@ hold_sampler <- function(sampler, held) {
   name <- sprintf("%s-%d-%d", format(Sys.time(), "%Y%m%d%H%M%OS6"), Sys.getpid(), the$lent)
   held[[name]] <- list(functions = sampler, learned = new.env(parent = emptyenv()))
   lend_sampler(name, held[[name]])
-  asks <- setdiff(names(sampler), c("learn", "prepare"))
+  what <- setdiff(names(sampler), c("learn", "prepare"))
   parameters <- list(
-    name = name, asks = asks, own_rng = attr(sampler, "own_rng"), maker = attr(sampler, "maker"),
+    name = name, function = what, own_rng = attr(sampler, "own_rng"), maker = attr(sampler, "maker"),
     kinds = if (!is.null(attr(sampler, "kinds"))) as.list(attr(sampler, "kinds"))
   )
   list(sampler = "lent_by_r", parameters = Filter(Negate(is.null), parameters))
 }
 
-lend_sampler <- function(name, one) call_python("lend", name, conditional_asker(one$functions, one$learned))
+lend_sampler <- function(name, one) call_python("lend", name, conditional_caller(one$functions, one$learned))
 
 # the function that Python calls: fitted objects stay here, under a key
-conditional_asker <- function(functions, learned) {
+conditional_caller <- function(functions, learned) {
   force(functions)
   force(learned)
   function(what, key, sent) {
@@ -90,7 +90,7 @@ conditional_asker <- function(functions, learned) {
           {
             numbers <- readBin(sent$numbers, "double", length(sent$numbers) / 8, endian = "little")
             one <- learned[[key]]
-            answer <- ask_conditional(what, functions, one$model, receive_table(sent), one$levels, numbers, sent$seed)
+            answer <- query_conditional(what, functions, one$model, receive_table(sent), one$levels, numbers, sent$seed)
             list(values = writeBin(as.double(answer), raw(), endian = "little"))
           }
         )

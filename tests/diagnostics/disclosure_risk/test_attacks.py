@@ -24,25 +24,25 @@ def seeded():
     return np.random.default_rng(3)
 
 
-@pytest.mark.parametrize("told", STORED["rates"], ids=lambda told: str(told["asked"]))
-def test_rates_and_risks_match_anonymeter(told):
-    n, success, baseline, control = told["asked"]
+@pytest.mark.parametrize("stored", STORED["rates"], ids=lambda stored: str(stored["asked"]))
+def test_rates_and_risks_match_anonymeter(stored):
+    n, success, baseline, control = stored["asked"]
     found = (np.arange(n) < count for count in (success, control, baseline))
     attack = attacks.Attack.of_people(*found, 0.95)
     assert attack.chance == pytest.approx(fisher_exact([[success, n - success], [control, n - control]], "greater")[1])
-    assert (attack.attack.middle, attack.attack.error) == pytest.approx(tuple(told["attack_rate"]))
-    assert (attack.control.middle, attack.control.error) == pytest.approx(tuple(told["control_rate"]))
+    assert (attack.attack.middle, attack.attack.error) == pytest.approx(tuple(stored["attack_rate"]))
+    assert (attack.control.middle, attack.control.error) == pytest.approx(tuple(stored["control_rate"]))
     risk = attack.risk
-    assert (risk.value, risk.low, risk.high) == pytest.approx((told["risk"], *told["risk_ci"]))
+    assert (risk.value, risk.low, risk.high) == pytest.approx((stored["risk"], *stored["risk_ci"]))
     assert attack.is_worthless == (success <= baseline)
 
 
-def agrees(attack, told):
-    n = told["n_attacks"]
-    assert round(attack.attack.share * n) == told["n_success"]
-    assert round(attack.control.share * n) == told["n_control"]
-    assert attack.risk.value == pytest.approx(told["risk"])
-    assert (attack.risk.low, attack.risk.high) == pytest.approx(tuple(told["risk_ci"]))
+def agrees(attack, stored):
+    n = stored["n_attacks"]
+    assert round(attack.attack.share * n) == stored["n_success"]
+    assert round(attack.control.share * n) == stored["n_control"]
+    assert attack.risk.value == pytest.approx(stored["risk"])
+    assert (attack.risk.low, attack.risk.high) == pytest.approx(tuple(stored["risk_ci"]))
 
 
 @pytest.mark.parametrize("k", [1, 5])
@@ -63,26 +63,26 @@ def test_inference_matches_anonymeter(secret):
 
 def test_singling_out_by_one_column_matches_anonymeter():
     queries = attacks.queries_of_columns(attacks.distinct_rows(RELEASED), SCHEMA.features, 5000, seeded())
-    told = STORED["univariate"]
-    assert len(queries) == told["n_queries"]
-    assert sum(attacks.count_matches(query, PEOPLE) == 1 for query in queries) == told["n_success"]
-    assert sum(attacks.count_matches(query, CONTROL) == 1 for query in queries) == told["n_control"]
+    stored = STORED["univariate"]
+    assert len(queries) == stored["n_queries"]
+    assert sum(attacks.count_matches(query, PEOPLE) == 1 for query in queries) == stored["n_success"]
+    assert sum(attacks.count_matches(query, CONTROL) == 1 for query in queries) == stored["n_control"]
 
 
 def test_singling_out_by_three_columns_succeeds_as_often_as_anonymeter():
     attack = attacks.singling_out(
         RELEASED, PEOPLE, CONTROL, SCHEMA.features, n_attacks=200, n_columns=3, rng=seeded(), confidence=0.95
     )
-    told = STORED["multivariate"]
-    for ours, rate in ((attack.attack, told["attack_rate"]), (attack.control, told["control_rate"])):
+    stored = STORED["multivariate"]
+    for ours, rate in ((attack.attack, stored["attack_rate"]), (attack.control, stored["control_rate"])):
         assert abs(ours.middle - rate[0]) < 2 * np.hypot(ours.error, rate[1])
 
 
 def test_negative_guess_is_not_correct_by_its_sign():
-    told, salary = STORED["guesses"], SCHEMA.features[2]
-    guesses, secrets = (np.array(told[name]) for name in ("guesses", "secrets"))
+    stored, salary = STORED["guesses"], SCHEMA.features[2]
+    guesses, secrets = (np.array(stored[name]) for name in ("guesses", "secrets"))
     ours = attacks.guessed_right(guesses, secrets, salary)
-    assert told["right"] == [True, True, True, False, True]
+    assert stored["right"] == [True, True, True, False, True]
     assert ours.tolist() == [False, True, True, False, True]
     missing = np.array([np.nan])
     assert attacks.guessed_right(missing, missing, salary).tolist() == [True]

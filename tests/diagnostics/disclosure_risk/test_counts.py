@@ -51,14 +51,14 @@ def measured(original, released, keys, target):
     )
 
 
-@pytest.mark.parametrize("told", STORED["measures"], ids=lambda told: f"{told['case']}-{told['target']}")
-def test_measures_match_synthpop(told):
-    original, synthetic = (read(STORED["tables"][told["case"]][which]) for which in ("original", "synthetic"))
-    ours = measured(original, synthetic, told["keys"].split(), told["target"])
+@pytest.mark.parametrize("stored", STORED["measures"], ids=lambda stored: f"{stored['case']}-{stored['target']}")
+def test_measures_match_synthpop(stored):
+    original, synthetic = (read(STORED["tables"][stored["case"]][which]) for which in ("original", "synthetic"))
+    ours = measured(original, synthetic, stored["keys"].split(), stored["target"])
     for name in SAME:
-        expected = np.nan if told[name] is None else told[name]
+        expected = np.nan if stored[name] is None else stored[name]
         assert ours[name] == pytest.approx(expected, rel=1e-12, nan_ok=True), name
-    assert ours["RepU"] == pytest.approx(told["repU"], rel=1e-12)
+    assert ours["RepU"] == pytest.approx(stored["repU"], rel=1e-12)
 
 
 def test_measures_match_a_table_counted_by_hand():
@@ -81,9 +81,9 @@ def brute_force(original, released, keys, target):
         found = [row for _, row in released.iterrows() if all(row[k] == person[k] for k in keys)]
         unique += len(of_keys) == 1
         repeated += len(of_keys) == 1 and len(found) == 1
-        told = {row[target] for row in found}
-        certain += len(told) == 1
-        right += told == {person[target]}
+        values = {row[target] for row in found}
+        certain += len(values) == 1
+        right += values == {person[target]}
     return {"UiO": 100 * unique / n, "RepU": 100 * repeated / n, "DiS": 100 * certain / n, "DiSCO": 100 * right / n}
 
 

@@ -48,7 +48,7 @@ def clean():
 
 
 @pytest.fixture(scope="module")
-def asked():
+def tables():
     """Tables of explainers whose answers depend on a number such as an age in days: of members, and of others."""
     X, settings = people(300, 1), {"holdout": people(300, 2), "releases": ["plain"], "keys": ["sex"]}
     fitted = [fit(rows, LEAKING, fixed=("sex", "a")) for rows in (X, people(300, 3))]
@@ -72,8 +72,8 @@ def test_counterfactuals_from_leaves_of_one_training_row_leak(leaking, clean, me
 
 
 @pytest.mark.parametrize("measure", BY_QUERIES)
-def test_repeated_queries_identify_leaves_of_one_training_row(asked, measure):
-    leaks, cannot = asked
+def test_repeated_queries_identify_leaves_of_one_training_row(tables, measure):
+    leaks, cannot = tables
     assert leaks.loc[measure, "verdict"] == "leaks"
     assert cannot.loc[measure, "verdict"] != "leaks"
 
@@ -136,9 +136,11 @@ def test_distance_attack_detects_members_of_a_memorising_model():
     X, holdout = people(300, 1), people(300, 2)
     fixed = ("sex", "a", "c", "d")  # so that only b can change, by as much as the model requires
     sizes = {**FAST, "max_factuals": 100, "releases": ["plain"], "keys": ["sex"]}
-    told = disclosure(fit(X, model=Memory(X), fixed=fixed), X, holdout=holdout, **sizes).table.loc["plain"]["verdict"]
+    verdicts = disclosure(fit(X, model=Memory(X), fixed=fixed), X, holdout=holdout, **sizes).table.loc["plain"][
+        "verdict"
+    ]
     blind = disclosure(fit(X, fixed=fixed), X, holdout=holdout, **sizes).table.loc["plain"]["verdict"]
-    assert told["membership by distance, AUC"] == "leaks"
+    assert verdicts["membership by distance, AUC"] == "leaks"
     assert blind["membership by distance, AUC"] != "leaks"
 
 

@@ -123,10 +123,10 @@ def test_rules_on_fixed_features_are_checked_before_drawing(deck):
 def test_infeasible_rule_terminates(deck):
     class Never:
         columns = (0,)
-        asked = 0
+        queried = 0
 
         def holds(self, rows, factuals):
-            Never.asked += 1
+            Never.queried += 1
             return np.zeros(len(rows), dtype=bool)
 
         def within_for(self, column, rows, factuals):
@@ -138,7 +138,7 @@ def test_infeasible_rule_terminates(deck):
     drawn = deck.draw(request_of(deck, 3, rules=(Never(),)))
     assert drawn.rejected.all()
     assert drawn.rejected_by.tolist() == [0, 0, 0]
-    assert HotDeck.attempts <= Never.asked <= HotDeck.attempts + 2
+    assert HotDeck.attempts <= Never.queried <= HotDeck.attempts + 2
 
 
 def test_single_allowed_value_is_treated_as_fixed(deck):

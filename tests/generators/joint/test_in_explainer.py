@@ -32,9 +32,9 @@ def explainer(request):
 
 @pytest.mark.slow
 def test_diagnose(explainer):
-    told = explainer.diagnose(TABLE.head(60), n_samples=40, max_factuals=5)
-    assert told.marginals["distance"].max() < 0.5
-    assert told.evaluation.summary.loc["success", "mean"] == 1.0
+    diagnosed = explainer.diagnose(TABLE.head(60), n_samples=40, max_factuals=5)
+    assert diagnosed.marginals["distance"].max() < 0.5
+    assert diagnosed.evaluation.summary.loc["success", "mean"] == 1.0
 
 
 @pytest.mark.slow

@@ -94,8 +94,8 @@ def pages(tmp_path_factory, monkeypatch):
     granted = mcce.Interval(0, 0.3, closed="left", label=f"probability of default below 30 % {NASTY}")
     bank = mcce.MCCE(risk, decision=granted, fixed=["age", "sex"], random_state=1, names=named).fit(loans)
     refused = loans[risk(loans) > 0.4].head(12)
-    asked = [mcce.allow("salary", direction="increase"), mcce.rule("savings >= was(savings)", name=NASTY)]
-    sparse = bank.explain(refused, sparse=True, n_counterfactuals=3, n_samples=200, constraints=asked)
+    constraints = [mcce.allow("salary", direction="increase"), mcce.rule("savings >= was(savings)", name=NASTY)]
+    sparse = bank.explain(refused, sparse=True, n_counterfactuals=3, n_samples=200, constraints=constraints)
 
     X = wide_table()
     first = X.columns[0]
@@ -123,23 +123,23 @@ def test_changes_are_visible_and_nothing_overlaps(browser, pages):
     for page, width in itertools.product(PAGES, WIDTHS):
         browser.open(pages / page, width)
         where = f"{page} at {width} px"
-        assert browser.ask(OUT_OF_SIGHT) == [], where
-        assert browser.ask("document.documentElement.scrollWidth") <= width, where
-        assert browser.ask(COVERED_CELLS) == [], where
-        assert browser.ask(OVERLAPPING) == [], where
+        assert browser.evaluate(OUT_OF_SIGHT) == [], where
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width, where
+        assert browser.evaluate(COVERED_CELLS) == [], where
+        assert browser.evaluate(OVERLAPPING) == [], where
         text = (pages / page).read_text(encoding="utf-8")
-        assert browser.ask(SHOWN_CHANGES) == len(re.findall(r'<td class="(?:n )?changed"', text)), where
-        assert browser.ask("[...document.images].every(i => i.complete && i.naturalWidth > 0)"), where
+        assert browser.evaluate(SHOWN_CHANGES) == len(re.findall(r'<td class="(?:n )?changed"', text)), where
+        assert browser.evaluate("[...document.images].every(i => i.complete && i.naturalWidth > 0)"), where
 
 
 @pytest.mark.slow
 def test_data_is_shown_and_never_executed(browser, pages):
     for page in PAGES:
         browser.open(pages / page, 1280)
-        assert browser.ask("document.title") != "run", page
-        assert browser.ask("document.scripts.length") == 0, page
-        assert browser.ask('document.querySelectorAll("img[onerror], b b, main > b").length') == 0, page
-        assert NASTY in browser.ask("document.body.textContent"), page
+        assert browser.evaluate("document.title") != "run", page
+        assert browser.evaluate("document.scripts.length") == 0, page
+        assert browser.evaluate('document.querySelectorAll("img[onerror], b b, main > b").length') == 0, page
+        assert NASTY in browser.evaluate("document.body.textContent"), page
 
 
 @pytest.mark.parametrize("page", ["sparse-customer.html", *nightly("sparse-analyst.html")])
@@ -151,17 +151,17 @@ def test_dark_and_print_styles(browser, pages, page):
         return sum(map(int, re.findall(r"\d+", color)[:3])) / 3
 
     browser.open(pages / page, 1280)
-    assert light(browser.ask(ground)) > 240
-    assert light(browser.ask(ink)) < 60
+    assert light(browser.evaluate(ground)) > 240
+    assert light(browser.evaluate(ink)) < 60
     browser.open(pages / page, 1280, scheme="dark")
-    assert light(browser.ask(ground)) < 40
-    assert light(browser.ask(ink)) > 200
+    assert light(browser.evaluate(ground)) < 40
+    assert light(browser.evaluate(ink)) > 200
     marked = 'getComputedStyle(document.querySelector("td.changed, p")).color'
-    assert light(browser.ask(marked)) > 130
+    assert light(browser.evaluate(marked)) > 130
     browser.open(pages / page, 794, scheme="dark", media="print")
-    assert light(browser.ask(ground)) > 240
-    assert light(browser.ask(ink)) < 60
-    assert browser.ask(OUT_OF_SIGHT) == []
+    assert light(browser.evaluate(ground)) > 240
+    assert light(browser.evaluate(ink)) < 60
+    assert browser.evaluate(OUT_OF_SIGHT) == []
 
 
 @pytest.mark.parametrize("page", ["sparse-customer.html", *nightly("whole-customer.html")])

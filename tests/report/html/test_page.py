@@ -190,7 +190,7 @@ def test_page_without_counterfactuals(found):
 @pytest.mark.usefixtures("no_pictures")
 def test_constraints_and_binding_constraints_are_listed(explainer):
     fitted, X, score = explainer
-    asked = [
+    constraints = [
         mcce.allow("salary", max_step=30_000),
         mcce.rule("savings >= was(savings) and 1 < 2", name="<b>savings</b> & more"),
         mcce.rule("age >= 0"),
@@ -198,7 +198,7 @@ def test_constraints_and_binding_constraints_are_listed(explainer):
     factuals = X[score(X) < 0.6]
     far = factuals[factuals["salary"] < 29_000].head(1)  # cannot reach 60,000
     near = factuals[factuals["salary"] > 45_000].head(5)
-    found = fitted.explain(pd.concat([near, far]), n_samples=50, constraints=asked).with_why_unexplained()
+    found = fitted.explain(pd.concat([near, far]), n_samples=50, constraints=constraints).with_why_unexplained()
     page = str(found.to_html())
     assert "<b>savings" not in page
     read = Reader(page)

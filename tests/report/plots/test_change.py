@@ -122,8 +122,8 @@ def test_similar_rows_are_shaded_and_axis_ends_are_labelled():
     before = pd.Series({"salary": 68_000, "age": 30}, dtype=object, name=7)
     after = pd.Series({"salary": 72_000, "age": 30}, dtype=object)
     alike = pd.DataFrame({"salary": np.linspace(50_000, 100_000, 1001), "age": 30})
-    asked = {"kinds": dict.fromkeys(before.index, "numeric"), "ranges": {"salary": (0, 1e6), "age": (18, 90)}}
-    ax = change_plot(before, after, **asked, fixed=["age"], alike=alike)
+    options = {"kinds": dict.fromkeys(before.index, "numeric"), "ranges": {"salary": (0, 1e6), "age": (18, 90)}}
+    ax = change_plot(before, after, **options, fixed=["age"], alike=alike)
     assert {"50,500", "99,500", "68,000", "72,000"} <= {text.get_text() for text in ax.texts}
     assert "cases with the same fixed values and the wanted decision" in ax.get_xlabel().replace("\n", " ")
     (shading,) = ax.patches
@@ -132,7 +132,7 @@ def test_similar_rows_are_shaded_and_axis_ends_are_labelled():
     assert heights[[0, -1]].max() < heights[1]  # higher: the picture's rows run downwards
     assert len(ax.get_xticks()) == 0
     assert_texts_fit(ax)
-    missing = change_plot(before, after, **asked, alike=alike.assign(salary=np.nan))
+    missing = change_plot(before, after, **options, alike=alike.assign(salary=np.nan))
     assert not missing.patches
     assert "Shaded" not in missing.get_xlabel()
 
@@ -143,14 +143,14 @@ def test_bar_shows_the_allowed_range_if_narrower(width):
     low, high = ranges["f2_2"]
     allowed = {"f2_2": (low + (high - low) / 4, high), "f4_4": ranges["f4_4"]}
     figure = plt.figure(figsize=(width, 5), layout="constrained")
-    asked = {"kinds": kinds, "ranges": ranges, "predictions": (0.31, 0.62), "decision": "score in [0.5, 1]"}
-    ax = change_plot(before, after, **asked, allowed=allowed, ax=figure.subplots())
+    options = {"kinds": kinds, "ranges": ranges, "predictions": (0.31, 0.62), "decision": "score in [0.5, 1]"}
+    ax = change_plot(before, after, **options, allowed=allowed, ax=figure.subplots())
     bars = [line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_linewidth() > 2]
     assert [line.get_xdata().tolist() for line in bars] == [[0.25, 1.0]]
     assert 2 < bars[0].get_ydata()[0] < 2.5
     assert "what the constraints on this feature allow" in ax.get_xlabel().replace("\n", " ")
     assert_texts_fit(ax)
-    plain = change_plot(before, after, **asked, allowed={"f4_4": ranges["f4_4"]})
+    plain = change_plot(before, after, **options, allowed={"f4_4": ranges["f4_4"]})
     assert "constraints" not in plain.get_xlabel()
 
 
@@ -228,9 +228,9 @@ def test_long_labels_of_bar_ends_fit(place):
     names = [f"f{j}" for j in range(3)]
     before = pd.Series(1_234_567.25, index=names, dtype=object)
     after = pd.Series(9_876_543.75 * place + 0.5, index=names, dtype=object)
-    asked = {"kinds": dict.fromkeys(names, "numeric"), "ranges": dict.fromkeys(names, (0.0, 9_876_544.25))}
+    options = {"kinds": dict.fromkeys(names, "numeric"), "ranges": dict.fromkeys(names, (0.0, 9_876_544.25))}
     usual = dict.fromkeys(names, (9_111_111.125 * place, 9_876_543.875 * place + 0.25))
-    assert_texts_fit(change_plot(before, after, **asked, along=names, consequences=usual))
+    assert_texts_fit(change_plot(before, after, **options, along=names, consequences=usual))
 
 
 def homes(n_rows: int = 1000) -> pd.DataFrame:
@@ -265,7 +265,7 @@ def test_old_and_new_level_have_bars_and_other_rare_levels_share_one():
 
 def test_several_plans_share_one_figure_title_and_note():
     before = pd.Series({"home": "rent", "salary": 30.0, "age": 40.0}, dtype=object)
-    told = {
+    options = {
         "factual": before,
         "kinds": {"home": "categorical", "salary": "numeric", "age": "numeric"},
         "ranges": {"salary": (0.0, 100.0), "age": (18.0, 90.0)},
@@ -276,7 +276,7 @@ def test_several_plans_share_one_figure_title_and_note():
     }
     after = [{"salary": 50.0}, {"salary": 40.0, "home": "own"}]
     plans = [
-        ShownChange(counterfactual=pd.Series({**before, **each}), predictions=(0.3, 0.6), **told) for each in after
+        ShownChange(counterfactual=pd.Series({**before, **each}), predictions=(0.3, 0.6), **options) for each in after
     ]
     axes = draw_plans(plans)
     assert len({ax.figure for ax in axes}) == 1

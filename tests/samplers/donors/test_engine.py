@@ -147,15 +147,15 @@ def test_densities_and_supports_match_the_definition(name, target, missing):
         others[12] = np.nan
     else:
         others[:6] = [4.0, 0.0, 1.0, 2.0, 3.0, np.nan]
-    for asked in (values[rows], others):
-        found = fitted.log_density(given.take(rows), asked)
-        expected = np.array([density_by_hand(donors, given, i, value) for i, value in zip(rows, asked)])
+    for at in (values[rows], others):
+        found = fitted.log_density(given.take(rows), at)
+        expected = np.array([density_by_hand(donors, given, i, value) for i, value in zip(rows, at)])
         assert_same_logs(found, expected, 1e-12)
-        left_out = fitted.log_density(given.take(rows), asked, training_rows=rows)
-        expected = np.array([density_by_hand(donors, given, i, value, i) for i, value in zip(rows, asked)])
+        left_out = fitted.log_density(given.take(rows), at, training_rows=rows)
+        expected = np.array([density_by_hand(donors, given, i, value, i) for i, value in zip(rows, at)])
         assert_same_logs(left_out, expected, 1e-10)  # the margin leaves a row out by a difference
-        supported = [support_by_hand(donors, given, i, v, number) for i, v in zip(rows, asked)]
-        assert fitted.supports(given.take(rows), asked).tolist() == supported
+        supported = [support_by_hand(donors, given, i, v, number) for i, v in zip(rows, at)]
+        assert fitted.supports(given.take(rows), at).tolist() == supported
 
 
 def support_by_hand(donors, given, i, value, between):
@@ -186,10 +186,10 @@ def test_row_that_stops_in_an_inner_node_has_the_donors_of_that_node():
     row.matrix[:] = np.nan
     assert fitted.tree_.route(row.matrix).tolist() == [0, 0, 0]
     assert fitted.tree_.n_leaves == 2
-    asked = np.array([values[3], values[30], 30.0])
-    assert fitted.supports(row, asked).tolist() == [True, True, False]
-    expected = [density_by_hand(fitted.donors_, row, 0, value) for value in asked]
-    assert_same_logs(fitted.log_density(row, asked), np.array(expected), 1e-12)
+    at = np.array([values[3], values[30], 30.0])
+    assert fitted.supports(row, at).tolist() == [True, True, False]
+    expected = [density_by_hand(fitted.donors_, row, 0, value) for value in at]
+    assert_same_logs(fitted.log_density(row, at), np.array(expected), 1e-12)
 
 
 def test_equal_donors_have_the_bandwidth_of_the_margin():
@@ -230,11 +230,11 @@ def test_polynomial_equals_the_sum_of_all_kernels(shape):
     rows = np.concatenate([sample, extremes])
     width = donors.smoothing.bandwidth[0]
     wide = rng.uniform(values.min() - 60 * width, values.max() + 60 * width, rows.size)
-    for asked in (values[rows], values[rows] + width * rng.normal(0.0, 1.5, rows.size), wide):
-        expected = [density_by_hand(donors, given, 0, value) for value in asked]
-        assert_same_logs(fitted.log_density(given.take(rows), asked), np.array(expected), 1e-12)
-        expected = [density_by_hand(donors, given, 0, value, row) for row, value in zip(rows, asked)]
-        found = fitted.log_density(given.take(rows), asked, training_rows=rows)
+    for at in (values[rows], values[rows] + width * rng.normal(0.0, 1.5, rows.size), wide):
+        expected = [density_by_hand(donors, given, 0, value) for value in at]
+        assert_same_logs(fitted.log_density(given.take(rows), at), np.array(expected), 1e-12)
+        expected = [density_by_hand(donors, given, 0, value, row) for row, value in zip(rows, at)]
+        found = fitted.log_density(given.take(rows), at, training_rows=rows)
         assert_same_logs(found, np.array(expected), 1e-10)
 
 
@@ -258,11 +258,11 @@ def test_kernel_of_an_outlier_is_left_out_exactly():
 def test_memory_does_not_grow_with_values_times_donors():
     """A leaf of 40,000 donors and 200,000 values: their product in bytes is 60 GiB."""
     rng = np.random.default_rng(7)
-    n, asked = 40_000, 200_000
+    n, n_values = 40_000, 200_000
     y = rng.normal(size=n)
     fitted, given, values = fit(pd.DataFrame({"x": np.zeros(n), "y": y}), CartSampler(min_leaf=n), x="numeric")
-    rows = rng.integers(0, n, asked)
-    new = np.where(rng.random(asked) < 0.5, values[rows], rng.normal(size=asked))
+    rows = rng.integers(0, n, n_values)
+    new = np.where(rng.random(n_values) < 0.5, values[rows], rng.normal(size=n_values))
     many = given.take(rows)
     tracemalloc.start()
     try:
@@ -273,7 +273,7 @@ def test_memory_does_not_grow_with_values_times_donors():
     finally:
         tracemalloc.stop()
     assert peak < 60e6
-    some = rng.choice(asked, 30)
+    some = rng.choice(n_values, 30)
     expected = [density_by_hand(fitted.donors_, given, 0, new[i]) for i in some]
     assert_same_logs(found[some], np.array(expected), 1e-12)
     expected = [density_by_hand(fitted.donors_, given, 0, new[i], rows[i]) for i in some]

@@ -161,14 +161,14 @@ def test_relative_weights_have_no_scale(loans):
 
 
 @pytest.mark.parametrize(
-    ("scale", "told"), [(0.7, "weights that are not whole numbers"), (10**6, r"weights that sum to 300,000,000")]
+    ("scale", "message"), [(0.7, "weights that are not whole numbers"), (10**6, r"weights that sum to 300,000,000")]
 )
 @pytest.mark.filterwarnings("ignore:sample_weight is")
-def test_matching_accepts_only_counts(scale, told):
+def test_matching_accepts_only_counts(scale, message):
     X = pd.DataFrame({"a": np.arange(200.0) % 13, "b": np.arange(200.0) % 7})
     weights = scale * np.tile([1, 2], 100)
     with pytest.raises(
-        mcce.SamplerError, match=rf"PmmSampler\(\) for 'b' counts a row of weight 2 as two donors; got {told}"
+        mcce.SamplerError, match=rf"PmmSampler\(\) for 'b' counts a row of weight 2 as two donors; got {message}"
     ):
         mcce.ChainModel(sampler="pmm", fixed=["a"]).fit(X, sample_weight=weights)
 
