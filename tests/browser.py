@@ -3,8 +3,8 @@
 1. It is started with `--remote-debugging-pipe`: commands and answers of its DevTools protocol are lines of JSON that
    end with a zero byte, on two file descriptors. No port, no driver and no package are needed.
 2. A page is opened from its file at a given width, in a light or dark scheme, on screen or as printed.
-3. `ask` runs JavaScript in it and returns the value; `picture` and `sheets` say what it looks like.
-4. `press`, `write` and `drag` are a person at the keyboard and the mouse; `wait` waits until something is so.
+3. `evaluate` runs JavaScript in it and returns the value; `picture` and `sheets` return its appearance.
+4. `press`, `write` and `drag` simulate the keyboard and the mouse; `wait` waits until a condition holds.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def _of_explaining(X):
 
 def _of_ctree(X):
     mcce.ChainModel(sampler="ctree", random_state=1).fit(X)
-    decompose(np.eye(3))  # which few tables need, and which takes longest
+    decompose(np.eye(3))  # needed by few tables, and the longest to compile
 
 
 def _of_copula(X):
@@ -57,7 +57,7 @@ def _of_joint_forests(X):
     forest.log_density(X.head(20))
 
 
-# those that take longest first, and the first of them side by side with such that need none of its kernels
+# longest first; the first runs in parallel with groups that do not need its kernels
 KERNELS = [_of_explaining, _of_rpart, _of_ctree, _of_weights, _of_copula, _of_joint_forests, _of_empirical, _of_forests]
 KERNELS += [_of_tables_of_distances]
 

@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, settings
 # the small models of the tests gain nothing from OpenMP threads, and wait long for them on a busy machine
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# neither numpy, which reads this setting when it is loaded, nor the package: the process that shares out the tests
-# needs none of them, and all others wait for it
+# numpy, which reads this setting on import, and the package are not imported here: the process that distributes the
+# tests does not need them, and all others wait for it
 from tests.browser import Browser, find_browser
 from tests.marks import QUICK, THOROUGH, without_nightly
 
-gc.disable()  # until all is collected: thousands of tests and modules are made that stay
+gc.disable()  # until collection ends: it creates thousands of permanent objects
 
-# bytecode is kept, whatever the environment says: without it, every process would rewrite every assertion anew
+# bytecode is written regardless of the environment: otherwise every process would rewrite all assertions
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
@@ -34,9 +34,9 @@ settings.register_profile("thorough", max_examples=THOROUGH, **ANY_MACHINE)
 
 _compared = {}
 
-MANY = 1000  # tests, as all of them are; fewer may not need every kernel
+MANY = 1000  # number of tests in a full run; a smaller selection may not need every kernel
 
-# files with a test that takes many seconds alone; begun last, it would keep one process busy while the others are done
+# files with a test that takes many seconds; started last, it would keep one process busy after the others end
 LONG = ["trees/test_kernels.py", "test_site.py", "test_docs.py", "fuzz/test_workflows.py", "benchmarks/test_speed.py"]
 
 
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(items):
 
 def pytest_collection_finish(session):
     """Share the compilation of kernels among the processes on a new machine."""
-    gc.freeze()  # what is collected is not looked at again by every collection of garbage
+    gc.freeze()  # exclude the collected objects from garbage collection
     gc.enable()
     run = getattr(session.config, "workerinput", {"workercount": 1})
     if run["workercount"] > 1 and len(session.items) > MANY:
@@ -83,7 +83,7 @@ def _compile_beside_others(folder):
     for compiled in KERNELS:
         with contextlib.suppress(FileExistsError):
             (folder / compiled.__name__).touch(exist_ok=False)
-            with contextlib.suppress(Exception):  # which the tests will tell
+            with contextlib.suppress(Exception):  # the tests report this error
                 compiled(X)
             (folder / f"{compiled.__name__}.done").touch()
     until = time.monotonic() + 300
@@ -94,7 +94,7 @@ def _compile_beside_others(folder):
 @pytest.fixture
 def no_pictures(monkeypatch):
     """Omit the slow pictures of a page where a test reads only its text."""
-    for place in ("mcce.cli.demo", "mcce.report.html"):  # in this order: the import of the first binds the second's
+    for place in ("mcce.cli.demo", "mcce.report.html"):  # in this order: importing the first binds a name of the second
         monkeypatch.setattr(f"{place}.as_png", lambda draw, width, height: b"no picture")
 
 
@@ -130,11 +130,11 @@ def _count(what, n):
 
 
 def pytest_sessionfinish(session):
-    if hasattr(session.config, "workeroutput"):  # one of several processes
+    if hasattr(session.config, "workeroutput"):  # a worker process
         session.config.workeroutput["compared"] = _compared
 
 
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+@pytest.hookimpl(optionalhook=True)  # set by pytest-xdist
 def pytest_testnodedown(node):
     shutil.rmtree(_beside(node.workerinput), ignore_errors=True)
     for what, n in getattr(node, "workeroutput", {}).get("compared", {}).items():

@@ -7,8 +7,8 @@
 import pytest
 from hypothesis import settings
 
-THOROUGH = 25  # examples of a test in the nightly run, unless it says otherwise
-QUICK = 5  # and in the quick one
+THOROUGH = 25  # default number of examples in the nightly run
+QUICK = 5  # and in the quick run
 
 
 def examples(most, **more):

@@ -1,9 +1,8 @@
 """Run the program of a page in a separate process without repeating the imports.
 
-1. A server that has imported what every page imports, and nothing of the tests, waits.
-2. It forks for each page: what a page registers, sets or draws stays there.
-3. Warnings are errors, but for advice on what to fix; what the page says on standard error is returned with the exit
-   code.
+1. A server waits that has imported the packages of every page, and no test modules.
+2. It forks for each page: registrations, settings and random state of a page stay in its process.
+3. Warnings are errors, except for advice on what to fix; standard error is returned with the exit code.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def _run(program: Path, folder: Path, said: Path) -> None:
     warnings.simplefilter("error")
     warnings.simplefilter(
         "ignore", mcce.exceptions.AdviceWarning
-    )  # of the loans' past event; a page of its own tells it
+    )  # about a past event of the loans; a separate page explains it
     with said.open("w", encoding="utf-8") as file, contextlib.redirect_stderr(file):
         try:
             runpy.run_path(str(program), run_name="__main__")

@@ -16,7 +16,7 @@ PYTHON_SYNTAX = {
     "an attribute": r"\w_\b(?!\w)",
     "the table": r"\bX\b",
 }
-R_CALLS = r"\b(explain|letter)\("  # which R has, too
+R_CALLS = r"\b(explain|letter)\("  # also valid in R
 OF_FILES = r"\b[a-z_]+ = \[[^\]]*\]|for example \[[^\]]*\]|--kinds says \w+="  # lists of TOML, pairs of options
 
 

@@ -1,6 +1,6 @@
 """Every public name has an example: the names in `mcce.__all__` and on the API page.
 
-A method has one of its own, or stands in that of its class. tests/test_docs.py runs them all.
+A method has its own example or occurs in the example of its class. tests/test_docs.py runs them all.
 """
 
 import doctest

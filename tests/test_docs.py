@@ -47,7 +47,7 @@ def test_docstring_examples(name):
         package, why = NEEDS[name]
         pytest.importorskip(package, reason=why)
     result = doctest.testmod(importlib.import_module(name), optionflags=FLAGS)
-    plt.close("all")  # of more than twenty open figures matplotlib warns
+    plt.close("all")  # matplotlib warns at more than twenty open figures
     assert result.failed == 0
 
 
@@ -143,7 +143,7 @@ def test_links_are_valid(path):
 
 
 TEXTS = [ROOT / "README.md", *(ROOT / "vignettes").glob("*.md"), *(ROOT / "mcce").rglob("*.py")]
-GROUPS = {"mcce.commands", "mcce.constraints", "mcce.generators", "mcce.measures", "mcce.samplers"}  # of entry points
+GROUPS = {"mcce.commands", "mcce.constraints", "mcce.generators", "mcce.measures", "mcce.samplers"}  # entry points
 
 
 def test_names_of_the_package_in_a_text_exist():

@@ -1,7 +1,7 @@
 """Long user texts: every pattern takes linear time, and messages quote only a short part.
 
-Each pattern is given a text that it nearly matches in as many ways as possible. Time is compared with time: eight times
-the text may take about eight times as long, not sixty-four.
+Each pattern gets a text that it nearly matches in as many ways as possible. Relative times are tested: eight times the
+text may take about eight times as long, not sixty-four.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ from mcce.table import Feature, Schema, spreadsheet
 from mcce.table import stored as table_state
 from mcce.table import words as name_lists
 
-SHORT, TIMES, MOST = 1000, 8, 24  # letters, how many times as many, and how many times as long that may take
-QUICK = 1e-4  # seconds below which a clock tells nothing
+SHORT, TIMES, MOST = 1000, 8, 24  # number of letters, the factor of their increase, and the allowed factor of time
+QUICK = 1e-4  # seconds below which a time is not measurable
 
 
 class Case(NamedTuple):
@@ -195,7 +195,7 @@ def seconds(case: Case, n: int) -> float:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_time_is_linear_in_the_length_of_a_text(case):
-    seconds(case, SHORT)  # what is compiled or imported, once
+    seconds(case, SHORT)  # compile and import once
     assert seconds(case, TIMES * SHORT) / seconds(case, SHORT) < MOST
 
 
@@ -206,7 +206,7 @@ def test_every_module_with_a_pattern_has_a_case():
     assert found == {Path(case.module.__file__) for case in CASES.values()}
 
 
-# ---- what messages quote
+# ---- quotes in messages
 
 LONG = 5000
 
@@ -277,7 +277,7 @@ def test_deeply_nested_value_is_named_by_its_class():
     for _ in range(100_000):
         deep = [deep]
     assert spell(deep) == "a list too deep or too long to be written"
-    while deep:  # taken apart by hand: a list that is freed frees what is in it, and so on
+    while deep:  # freed iteratively: freeing a nested list recurses
         deep = deep[0]
 
 

@@ -1,6 +1,6 @@
 """The public names of `mcce`, and the methods and keywords of its main classes.
 
-A name that is added, renamed or dropped fails here until the lists below say the same.
+Adding, renaming or dropping a name requires a change of the lists below.
 """
 
 import inspect
@@ -239,7 +239,7 @@ NOT_FOR_MCCE = [  # loaded when one of them is used
 def test_import_loads_no_slow_modules():
     """Neither the package nor `MCCE` after it; of pyarrow a part, since pandas itself loads the rest.
 
-    A module inside a folder is loaded when it is used.
+    A submodule is loaded when it is used.
     """
     unused = [*(name for name in HEAVY if not name.startswith("mcce")), *NOT_FOR_MCCE]
     code = f"import sys, mcce, pandas; print(*(name for name in {HEAVY} if name in sys.modules)); "
@@ -249,7 +249,7 @@ def test_import_loads_no_slow_modules():
 
 @pytest.mark.slow
 def test_lazy_names_are_found():
-    """By a chain, by a file, and when registering the name."""
+    """Found by a chain, by a file, and when registering the name."""
     kept = Path(__file__).parent / "fixtures" / "storage" / "v1"
     code = "print(mcce.ChainModel.load({!r}).samplers_['n'].__class__.__name__); "
     files = [code.format(str(kept / name)) for name in ("rpart.mcce", "boosting.mcce")]

@@ -1,7 +1,7 @@
 """`tests/` mirrors `mcce/`.
 
-The tests of `mcce/a/b.py` stand in `tests/a/test_b.py`, in `tests/a/test_b_<topic>.py`, or, if they are many, in the
-folder `tests/a/b/`. A file about a package as a whole is `tests/a/test_a.py`. Everything else is listed here with its
+The tests of `mcce/a/b.py` are in `tests/a/test_b.py`, in `tests/a/test_b_<topic>.py`, or, if they are many, in the
+folder `tests/a/b/`. A file about a package as a whole is `tests/a/test_a.py`. All exceptions are listed here with the
 reason.
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "mcce"
 
-# test files that are about several modules of their folder
+# test files of several modules of their folder
 TOPICS = {
     "cli/test_walk.py": "whole workflows on the command line",
     "diagnostics/test_weights.py": "weighted rows in several diagnostics",

@@ -58,7 +58,7 @@ def test_new_file_appears_at_the_end_of_the_block(tmp_path):
     path.write_text(OLD)
     with written_whole(path) as beside:
         assert beside.parent == tmp_path
-        assert beside.name.endswith(".csv.gz")  # by which pandas compresses
+        assert beside.name.endswith(".csv.gz")  # the suffix selects the compression of pandas
         beside.write_text(NEW)
         assert path.read_text() == OLD
     assert path.read_text() == NEW

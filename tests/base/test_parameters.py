@@ -20,7 +20,7 @@ checks = pytest.importorskip("sklearn.utils.estimator_checks")
 if not hasattr(checks, "estimator_checks_generator"):
     pytest.skip("scikit-learn before 1.6 has other checks", allow_module_level=True)
 
-# checks that do not apply, and why; everything else that scikit-learn has is run
+# checks that do not apply, and why; all other checks of scikit-learn are run
 LEFT_OUT = {
     "check_complex_data": "our message names the column and its dtype; the check wants the words of theirs",
     "check_estimators_empty_data_messages": "our message says how many rows and columns; the check wants their words",
@@ -46,7 +46,7 @@ EXPLAINER = mcce.MCCE(every_other_row, decision=True, random_state=0)
 def named_checks(estimator):
     """Return every check of scikit-learn by name; some occur several times."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*does not inherit from `sklearn.base.BaseEstimator`")  # it need not
+        warnings.filterwarnings("ignore", ".*does not inherit from `sklearn.base.BaseEstimator`")  # optional
         return [(getattr(c, "func", c).__name__, e, c) for e, c in checks.estimator_checks_generator(estimator)]
 
 
@@ -58,7 +58,7 @@ APPLICABLE = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore")  # they ask with odd tables on purpose
+@pytest.mark.filterwarnings("ignore")  # these checks pass unusual tables on purpose
 @pytest.mark.parametrize(("estimator", "check"), APPLICABLE)
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)

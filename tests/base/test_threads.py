@@ -30,7 +30,7 @@ def test_outcomes_are_in_the_order_of_the_items(threads):
 
 def test_two_threads_work_at_once():
     both = threading.Barrier(2, timeout=10)
-    list(run_in_threads(lambda _: both.wait(), range(2), 2, "waiting", False))  # a single thread would wait in vain
+    list(run_in_threads(lambda _: both.wait(), range(2), 2, "waiting", False))  # a single thread would wait forever
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -73,7 +73,7 @@ def two_native_threads():
     HistGradientBoostingClassifier(max_iter=1).fit([[0.0], [1.0]] * 20, [0, 1] * 20)  # so that OpenMP is loaded
     pools = ThreadpoolController()
     before = pools.limit(limits=2)
-    free(pools)  # or no other thread could limit BLAS
+    free(pools)  # otherwise no other thread could limit BLAS
     yield
     assert native_threads("openmp") == native_threads("blas") == {2}, "the number that was found is left behind"
     before.restore_original_limits()
@@ -92,7 +92,7 @@ class TestNativeThreads:
         with one_native_thread():
             look(0)
             list(run_in_threads(look, range(4), 2, "looking", False))
-            with one_native_thread():  # once more changes nothing
+            with one_native_thread():  # a second call has no effect
                 look(0)
             look(0)
         assert seen == [({1}, {1})] * 7
@@ -150,7 +150,7 @@ class TestNativeThreads:
             model = HistGradientBoostingClassifier(max_iter=4, random_state=0).fit(X, X["a"] + X["b"] > 0)
 
         def freely(rows):
-            with threadpool_limits(2):  # a model that wants more says so itself
+            with threadpool_limits(2):  # a model that needs more threads sets them itself
                 return model.predict_proba(rows)[:, 1]
 
         found = [MCCE(m, random_state=1).fit(X).explain(X.head(20), n_samples=20) for m in (model, freely)]

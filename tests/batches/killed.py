@@ -1,8 +1,8 @@
 """A process that starts other processes and kills them.
 
 For each line of its input, a folder and a number of seconds, it forks a process that explains into that folder, kills
-it after these seconds (never if there is no number), and says the signal that ended it, 0 for none, and how long it
-lasted.
+it after these seconds (never if there is no number), and prints the signal that ended it, 0 for none, and the
+duration.
 Fitting once and forking makes a kill cheap.
 """
 
@@ -30,7 +30,7 @@ def main(source: str) -> None:
             os._exit(0)
         if seconds:
             time.sleep(float(seconds[0]))
-            os.kill(pid, signal.SIGKILL)  # one that has ended keeps its number until it is waited for
+            os.kill(pid, signal.SIGKILL)  # the id of an ended process stays valid until `wait`
         _, status = os.waitpid(pid, 0)
         print(os.WTERMSIG(status) if os.WIFSIGNALED(status) else -status, time.perf_counter() - begun, flush=True)
 

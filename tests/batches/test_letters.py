@@ -26,7 +26,7 @@ def test_letters_match_explain_with_given_labels(tmp_path):
     found = replace(found, names=replace(found.names, labels=names.labels), decision="the loan is granted")
     expected = mcce.report.letters(found, all=True, html=True)
     assert done.totals["letters"] == len(expected) > 15
-    numbered = {f"case {i}": f"case_{i}.{i}" for i in range(len(WHO))}  # a blank is in no file's name
+    numbered = {f"case {i}": f"case_{i}.{i}" for i in range(len(WHO))}  # file names have no blanks
     assert pages(tmp_path / "letters") == {f"{numbered.get(who, who)}.html": expected[who] for who in expected.index}
     assert any("yearly pay" in page for page in expected)
 
@@ -63,7 +63,7 @@ def test_factuals_without_letter_are_listed_with_the_reason(tmp_path):
 
 
 class Killed(BaseException):
-    """No leftovers that a run could remove."""
+    """A run that is killed: its leftovers cannot be removed."""
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_killed_and_resumed_run_writes_one_letter_each(tmp_path, monkeypatch, sh
     for part in (tmp_path / "out2").glob("parts/*.json"):
         first = int(part.stem.removeprefix("part-")) * SETTINGS["batch_size"]
         for who in WHO["who"].iloc[first : first + SETTINGS["batch_size"]]:
-            for path in (tmp_path / "again").glob(f"{who}.html"):  # sent, and taken away
+            for path in (tmp_path / "again").glob(f"{who}.html"):  # sent, then removed
                 sent.append(path.name)
                 path.unlink()
     explainer().explain_batches(WHO, tmp_path / "out2", **again)

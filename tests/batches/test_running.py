@@ -78,11 +78,11 @@ def test_threads_and_processes_write_the_same_bytes(source, done, tmp_path):
     assert written(tmp_path / "threads") == written(done)
     explainer().explain_batches(source, tmp_path / "processes", n_jobs=2, **SETTINGS)
     assert written(tmp_path / "processes") == written(done)
-    # what is learned from the training rows, which other processes do not have
+    # learned from the training rows, which other processes do not have
     options = {"sparse": True, "measures": ["L0", "mad"], "constraints": [mcce.no_copies()], "n_samples": 40}
     explainer().explain_batches(source, tmp_path / "sparse", id="who", batch_size=60, n_jobs=2, **options)
     assert_as_at_once(tmp_path / "sparse", explainer().explain(ROWS.set_index("who"), **options))
-    # what they warn of is told here
+    # their warnings are issued in this process
     other = MCCE(_OtherElsewhere(), decision=(0.5, 1.0), fixed=FIXED, random_state=1).fit(TABLE)
     with pytest.warns(MCCEWarning, match="the model answered differently"):
         other.explain_batches(source, tmp_path / "other", id="who", batch_size=60, n_samples=20, n_jobs=2)
@@ -182,20 +182,20 @@ def test_duplicate_id_raises_before_any_work(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, *nightly(2)])
 def test_unusual_rows_are_reported_once_and_counted(n_jobs, tmp_path):
-    """Each part once had a separate warning."""
+    """Regression: each part had a separate warning."""
     odd = ROWS.copy()
     odd.loc[[3, 50, 51, 119], "income"] = 1e4
-    fitted = explainer()  # whose own warnings are not looked at here
+    fitted = explainer()  # their own warnings are not tested here
     with pytest.warns(MCCEWarning) as caught:
         result = fitted.explain_batches([odd], tmp_path / "out", n_jobs=n_jobs, **SETTINGS)
     (said,) = [str(warning.message) for warning in caught]
-    if n_jobs == 1:  # else the part that is done first is named
+    if n_jobs == 1:  # otherwise the part that is finished first is named
         assert "frame 0 has a row far outside the training data: 'p3' (income 10000.0, in training" in said
     assert "far outside the training data: 'p" in said
     assert said.endswith("the manifest counts them as 'unusual'.")
     assert result.totals["unusual"] == 4
     assert [part["unusual"] for part in result.manifest["parts"]] == [1, 0, 0, 2, 0, 0, 0, 1]
-    with pytest.warns(MCCEWarning, match="X has 4 rows far outside the training data"):  # as ever, beside batches
+    with pytest.warns(MCCEWarning, match="X has 4 rows far outside the training data"):  # unchanged without batches
         explainer().explain(odd.set_index("who"), n_samples=5)
 
 
@@ -238,7 +238,7 @@ def test_differences_from_the_settings_of_a_folder_are_reported(source, done, tm
     refused("explainer.draws was", of=fitted(n_jobs=1, X=mixed_table(seed=9)))
     ROWS.iloc[1:].to_parquet(tmp_path / "rows.parquet")
     refused(r"input.files\[0\].bytes was \d+, is \d+", rows=tmp_path / "rows.parquet")
-    again = fitted(n_jobs=2)  # fitted again, with the same seed: the same explainer
+    again = fitted(n_jobs=2)  # refitted with the same seed: the same explainer
     assert again.explain_batches(source, done, **SETTINGS).totals["rows"] == 120
 
 
@@ -302,7 +302,7 @@ def test_invalid_calls_raise(source, tmp_path):
 @pytest.mark.slow
 def test_files_of_an_interrupted_run_are_removed_and_others_kept(source, done, tmp_path):
     out = tmp_path / "out"
-    with pytest.raises(InputError, match="no column 'wh'"):  # begun, and nothing finished
+    with pytest.raises(InputError, match="no column 'wh'"):  # started, but no part is finished
         explainer().explain_batches(source, out, **(SETTINGS | {"id": "wh"}))
     (out / "counterfactuals" / "part-000030.parquet").write_bytes(b"of smaller batches, not finished")
     (out / "parts" / ".mcce-0badcafe.json").write_bytes(b"{")
@@ -375,7 +375,7 @@ def test_batches_equal_one_recourse(causal, tmp_path, batch_size, n_jobs):
     made, table = causal
     people = table[simple_score(table) < 0.52].head(12)
     found = made.recourse(people, **ACTS)
-    fresh = MCCE(**made.get_params()).fit(table)  # which has learned nothing for recourse
+    fresh = MCCE(**made.get_params()).fit(table)  # it has not learned the parts for recourse
     sizes = {"batch_size": batch_size, "n_jobs": n_jobs}
     fresh.explain_batches(people.reset_index(names="who"), tmp_path / "out", recourse=True, id="who", **sizes, **ACTS)
     rows, others = tables(tmp_path / "out")
@@ -421,7 +421,7 @@ def test_interrupted_chain_of_records_is_continued(tmp_path, monkeypatch):
         explainer().explain_batches(some, tmp_path / "out", **SETTINGS, records=records)
     assert len(list(records.glob("0*.json"))) == 7
     monkeypatch.undo()
-    for _ in range(2):  # a run that is repeated adds nothing
+    for _ in range(2):  # a repeated run adds nothing
         explainer().explain_batches(some, tmp_path / "out", **SETTINGS, records=records)
         assert written(records) == written(tmp_path / "expected")
     assert mcce.records.verify(records, explainer()).n_reproduced == 20

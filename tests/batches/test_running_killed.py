@@ -70,4 +70,4 @@ def test_killed_twice(tmp_path):
 def test_killed_fifty_times(tmp_path):
     seen = kill_often(tmp_path, 50, seed=2)
     print("finished parts when killed:", seen)
-    assert len({*seen}) > 5  # at many different moments
+    assert len({*seen}) > 5  # at many different times

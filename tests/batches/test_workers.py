@@ -12,7 +12,7 @@ from tests.batches.problem import ROWS, SETTINGS, explainer, written
 distributed = pytest.importorskip("distributed", reason="Dask is not installed: pip install 'mcce[cluster]'")
 
 
-@pytest.mark.filterwarnings("ignore")  # those of Dask about its own workers
+@pytest.mark.filterwarnings("ignore")  # warnings of Dask about its own workers
 def test_killed_worker_of_a_cluster(tmp_path):
     call = SETTINGS | {"batch_size": 3}
     explainer().explain_batches([ROWS], tmp_path / "alone", **call)
@@ -36,7 +36,7 @@ def test_killed_worker_of_a_cluster(tmp_path):
         finally:
             ended.set()
             killer.join()
-        assert 5 <= len(finished) < 40  # it was killed before the end
+        assert 5 <= len(finished) < 40  # killed before the end
         kept = [plugin for plugin in client.run_on_scheduler(lambda dask_scheduler: [*dask_scheduler.worker_plugins])]
         assert not [name for name in kept if name.startswith("mcce-")]
     assert written(out) == written(tmp_path / "alone")

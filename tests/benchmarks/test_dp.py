@@ -24,11 +24,11 @@ def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     assert len(training) == 2400
     training.to_csv(tmp_path / "loans-copies.csv", index=False)
     columns = [f"{what} {sparse}" for what in ("explained", "L0", "L1") for sparse in (False, True)]
-    monkeypatch.setattr(dp, "measure", lambda *arguments: dict.fromkeys(["told", "valid", *columns], 0.5))  # as before
+    monkeypatch.setattr(dp, "measure", lambda *arguments: dict.fromkeys(["told", "valid", *columns], 0.5))  # unchanged
     assert dp.main([*arguments, "--rows", str(tmp_path), "--out", str(out)]) == 0
     cells = next(line for line in out.read_text().splitlines() if line.startswith("| copies |")).split("|")
     assert float(cells[3]) == 1.0  # training rows explain all factuals
-    assert [cell.strip() for cell in cells[7:10]] == ["", "", ""]  # sparse ones are not requested
+    assert [cell.strip() for cell in cells[7:10]] == ["", "", ""]  # sparse rows are not requested
 
 
 def test_external_rows_have_the_levels_and_the_nearest_numbers(monkeypatch):
@@ -38,7 +38,7 @@ def test_external_rows_have_the_levels_and_the_nearest_numbers(monkeypatch):
     ready.fit(rows)
     drawn = ready.sample(50, {"sex": "f", "age": 29}, random_state=1)
     assert set(drawn["pay"]) == {1, 2}
-    assert set(ready.sample(50, {"sex": "x"}, random_state=1)["pay"]) == {1, 2, 3, 4}  # as none is alike
+    assert set(ready.sample(50, {"sex": "x"}, random_state=1)["pay"]) == {1, 2, 3, 4}  # no two rows are similar
 
 
 def test_every_number_has_public_bounds():

@@ -44,7 +44,7 @@ def test_every_scorer_keeps_the_level_and_detects_shuffled_rows(split, name):
     fitted = SCORERS[name](rows, np.random.default_rng(5))
     real = fitted.score(fresh)
     rejected = (fitted.quantile(real) < 0.25).mean()
-    if not name.startswith("density"):  # its trees have seen the rows that calibrate
+    if not name.startswith("density"):  # its trees were fitted on the calibration rows
         assert abs(rejected - 0.25) < 4 * np.sqrt(0.25 * 0.75 * (1 / 500 + 1 / 750))
     wrong = wrong_rows(fresh, rows, np.random.default_rng(6))
     found = power(fitted.score(wrong["shuffled"]), real, 0.05)
@@ -71,7 +71,7 @@ def test_corrupted_rows_match_their_description(split):
     assert all(np.isin(rare[:, j], np.concatenate([rows.matrix[:, j], fresh[:, j]])).all() for j in (1, 2))
     spread = rare[:, 1][~np.isin(rare[:, 1], fresh[:, 1])]
     low, high = rows.matrix[:, 1].min(), rows.matrix[:, 1].max()
-    assert np.histogram(spread, 4, (low, high))[0].min() > spread.size / 8  # even over the range
+    assert np.histogram(spread, 4, (low, high))[0].min() > spread.size / 8  # uniform over the range
 
 
 def test_rows_without_a_mutable_number_have_no_rare_variant():
@@ -84,7 +84,7 @@ def test_rows_without_a_mutable_number_have_no_rare_variant():
 def test_power_is_at_the_exact_level_with_ties():
     real = np.repeat([0.0, 1.0, 2.0], [10, 40, 50])
     assert power(real, real, 0.05) == pytest.approx(0.05)
-    assert power(np.array([0.0, 0.0, 5.0, 5.0]), real, 0.05) == pytest.approx(0.25)  # half of the tied ones
+    assert power(np.array([0.0, 0.0, 5.0, 5.0]), real, 0.05) == pytest.approx(0.25)  # half of the ties
     assert power(np.array([-1.0, 5.0]), real, 0.05) == 0.5
     assert power(np.array([0.0, 1.0]), real, 0.3) == pytest.approx((1 + 0.5) / 2)
 
@@ -113,7 +113,7 @@ def test_small_run_on_the_loans(tmp_path, capsys):
     assert floor.main([*arguments, "--scorers", "plausibility;density, cart", "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert max(map(len, said.splitlines())) <= 120
-    assert "loans: 300 rows to fit, 100 fresh ones, 2 split(s)" in said  # for 150 fresh rows two
+    assert "loans: 300 rows to fit, 100 fresh ones, 2 split(s)" in said  # two for 150 new rows
     levels = re.search(r"^plausibility +(\S+) +(\S+) +(\S+) +(\S+)", said, re.MULTILINE).groups()
     at, at_quarter, least, most = map(float, levels)
     assert least <= at <= most

@@ -47,7 +47,7 @@ def test_best_rated_row_within_the_rules_is_chosen():
         [30, "some", "m", 50],  # another sex
         [25, "some", "f", 50],  # younger
         [30, "some", "f", 48],
-        [30, "some", "f", None],  # as the factual: not valid
+        [30, "some", "f", None],  # equal to the factual: not valid
         [30, "some", "f", 50],  # rated higher than the third row
     ]
     stored = {

@@ -193,7 +193,7 @@ def run_quick(tmp_path, capsys, *arguments):
     assert max(map(len, printed.splitlines())) <= 120
     page = (tmp_path / f"paper_{arguments[0]}.md").read_text(encoding="utf-8")
     assert "mcce 0" in page
-    assert str(tmp_path) not in page  # a path says nothing on another machine
+    assert str(tmp_path) not in page  # a path is meaningless on another machine
     return printed
 
 
@@ -249,7 +249,7 @@ def test_exponents_are_recovered():
     assert {q: found["generate", q] for q in truth} == pytest.approx(truth)
     curve = pd.DataFrame({"varied": "K", "K": [10, 100, 1000, 10_000]})
     for step in ("fit", "generate", "select"):
-        curve[f"seconds_{step}"] = 1e-4 * curve["K"] ** 0.9  # the first point is too short to be measured
+        curve[f"seconds_{step}"] = 1e-4 * curve["K"] ** 0.9  # the first run is too short to be timed
     assert experiment4.exponents_of_curves(curve)["select", "K"] == pytest.approx(0.9)
 
 

@@ -43,7 +43,7 @@ def one(name, rows, accuracy):
 
 def test_auto_is_compared_row_by_row_with_cart_and_with_the_best():
     samplers = [one("cart", [-3.0, -5.0], 0.6), one("ctree", [-2.0, -3.0], 0.62), one("auto", [-1.0, -3.0], 0.58)]
-    samplers.append(one("stack", [-1.0, -2.0], 0.5))  # no single one
+    samplers.append(one("stack", [-1.0, -2.0], 0.5))  # no single sampler
     samplers.append({"sampler": "arf", "log_rows": [0.0, 0.0], "new": {"accuracy": 0.5, "sd": 0.0}})  # no sampler
     found = compare_rows(samplers)
     assert found["best"] == "ctree"

@@ -193,7 +193,7 @@ def test_new_factuals_are_held_out_of_the_chain():
 
 
 def work_here(workers, name, what, limit):
-    """Run in this process what `Workers` starts a process for."""
+    """Run the tasks of `Workers` in this process."""
     cache, rows = (workers.arguments[workers.arguments.index(option) + 1] for option in ("--cache", "--rows"))
     found = {}
     for step in samplers.work(name, what, folder=None, cache=Path(cache), rows=int(rows), quick=workers.quick):
@@ -234,7 +234,7 @@ def test_finding_on_visit_sequences_states_its_direction():
 @pytest.mark.nightly
 def test_failing_or_slow_sampler_is_reported(tmp_path):
     sizes = {"rows": 100, "quick": True, "folder": None, "cache": tmp_path}
-    broken = samplers.Workers(limit=60, **sizes).run("german", "cart")  # nothing was prepared
+    broken = samplers.Workers(limit=60, **sizes).run("german", "cart")  # no preparation was run
     assert "exit code 1: FileNotFoundError" in broken["failed"]
     slow = samplers.Workers(limit=0.05, **sizes).run("german", "prepare")
     assert slow["failed"] == "took longer than 0.05 s (step: start)"

@@ -32,7 +32,7 @@ def test_pairs_of_real_rows_differ_in_what_the_decision_needs():
     assert not are_accepted(question, needed).any()
     for name in ("age", "sex", "years_employed", "defaulted_last_year"):
         assert (whole[name].astype(object) == accepted[name].astype(object)).all()
-    for name in question.X.columns:  # with one more of the accepted row's values every row is accepted
+    for name in question.X.columns:  # with one more value of the accepted row, every row is accepted
         nearer = needed.assign(**{name: accepted[name]})
         differ = (nearer[name].astype(object) != needed[name].astype(object)).to_numpy()
         assert are_accepted(question, nearer)[differ].all()

@@ -10,7 +10,7 @@ from tests.batches.problem import ROWS, explainer, tables
 
 @pytest.fixture
 def saved(tmp_path):
-    explainer().explain(ROWS.head(5).drop(columns="who"), n_samples=20, sparse=True)  # learns what sparse needs
+    explainer().explain(ROWS.head(5).drop(columns="who"), n_samples=20, sparse=True)  # learns the parts for sparse
     joblib.dump(explainer(), tmp_path / "explainer.joblib")
     return str(tmp_path / "explainer.joblib")
 
@@ -45,7 +45,7 @@ def test_file_is_explained_and_run_is_resumed(saved, tmp_path, capsys):
 @pytest.mark.filterwarnings("ignore:.*a level that is not known")
 @pytest.mark.slow
 def test_bad_rows_are_listed_on_request(saved, tmp_path, capsys):
-    rows = ROWS.assign(job=ROWS["job"].where(ROWS.index != 7, "astronaut"))  # unexplained; other rows are not affected
+    rows = ROWS.assign(job=ROWS["job"].where(ROWS.index != 7, "astronaut"))  # unexplained; other rows are unaffected
     rows.assign(income=rows["income"].astype(object).where(ROWS.index != 3, "lots")).to_csv(
         tmp_path / "rows.csv", index=False
     )

@@ -20,7 +20,7 @@ def test_demo_prints_text_and_writes_picture_and_page(tmp_path, capsys):
     assert "for 8 of 8 refused customers" in text
     assert "age (fixed) 36 same same same" in text
     changed = [line.split()[0] for line in said.splitlines() if line.count(" same") in (1, 2) and "  same" in line]
-    assert changed == ["salary", "housing", "loan"]  # not savings: they would rise by more than the loan
+    assert changed == ["salary", "housing", "loan"]  # not savings: their increase would exceed the loan
     assert "The published method returns whole drawn customers: for this one " in text
     assert "1 record: every hash is right, and the chain is complete. Reproduced byte for byte: 1 of 1." in text
     assert "After a change: 000001-customer_1.json was changed: its hash is not that of its content." in text

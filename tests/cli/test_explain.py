@@ -94,7 +94,7 @@ def test_categorical_numbers_and_codes_that_look_like_numbers_survive(tmp_path, 
     y = np.where((code == "x") & (grade > 1), "yes", "no")
     table = pd.DataFrame({"code": code, "grade": grade, "size": rng.normal(size=300).round(2), "y": y})
     table.to_csv(tmp_path / "train.csv", index=False)
-    table[table["code"] == "01"].head(5).to_csv(tmp_path / "new.csv", index=False)  # alone it reads as 1
+    table[table["code"] == "01"].head(5).to_csv(tmp_path / "new.csv", index=False)  # on its own it is read as 1
     wanted = ["--response", "y", "--decision", "yes", "--kinds", "grade=categorical"]
     assert explain(tmp_path, *wanted, "--out", tmp_path / "cf.parquet") == 0
     found = pd.read_parquet(tmp_path / "cf.parquet")

@@ -146,7 +146,7 @@ INTERRUPTED = """
 import os, signal, sys, time
 import mcce.cli.explain
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a program begun in the background ignores it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a program started in the background ignores it
 
 def train(*_):
     os.kill(os.getpid(), signal.SIGINT)

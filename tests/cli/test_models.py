@@ -53,7 +53,7 @@ def onnx_of(model, path, *, named=False, scores="map", labels=("no", "yes")):
         matrix = "all"
     else:
         inputs = [helper.make_tensor_value_info("X", kinds.FLOAT, [None, len(FEATURES)])]
-    halves = np.vstack([-model.coef_, model.coef_]) / 2  # whose softmax is the logistic function
+    halves = np.vstack([-model.coef_, model.coef_]) / 2  # its softmax is the logistic function
     classifier = {
         "coefficients": halves.ravel().tolist(),
         "intercepts": [-model.intercept_[0] / 2, model.intercept_[0] / 2],
@@ -118,7 +118,7 @@ def test_skops_loads_only_trusted_types(table, capsys):
 def test_onnx_answers_match_the_original_model(named, scores, table, capsys):
     model = fitted(table)
     onnx_of(model, "m.onnx", named=named, scores=scores)
-    if named:  # by name, not by place
+    if named:  # by name, not by position
         table[["rent", "loan", "age", "income"]].to_csv("train.csv", index=False)
     assert explain("m.onnx", "--decision", "[0.8,1]", "--of", "yes", "--out", "cf.csv") in (0, 3)
     assert "runs the code" not in capsys.readouterr().err

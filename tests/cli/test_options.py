@@ -80,13 +80,13 @@ def test_job_as_run_repeats_the_run_byte_for_byte(folder, monkeypatch, capsys):
     first = contents(folder / "results")
     assert {"cf.csv", "cf.html", "cf.job.toml"} <= set(first)
     job = first["cf.job.toml"].decode()
-    assert str(folder) not in job  # files are seen from there, on any machine
+    assert str(folder) not in job  # paths are relative to the job file
     assert tomllib.loads(job)["train"] == "../data/train.csv"
     assert tomllib.loads(job)["random_state"] == 7
     after = pd.read_csv("results/cf.csv")
     before = pd.read_csv("data/new.csv").set_index("who").loc[after["id"]]
     assert (after["income"].to_numpy() >= before["income"].to_numpy()).all()
-    # from another folder, over the old results
+    # from another folder, overwriting the old results
     elsewhere = folder / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)

@@ -47,7 +47,7 @@ def holed_table(n=80):
 @pytest.fixture(scope="module")
 def explainer():
     explainer = mcce.MCCE(Rule(), decision="yes", fixed=HOLED, random_state=1).fit(holed_table())
-    explainer.explain(holed_table().head(4), n_samples=20, sparse=True)  # learns what sparse needs
+    explainer.explain(holed_table().head(4), n_samples=20, sparse=True)  # learns the parts for sparse
     return explainer
 
 
@@ -70,7 +70,7 @@ def read_back(path):
 
 
 def check_holes(table):
-    """Rows 2 and 6 of eight have no value in any column but the amount; all others have one."""
+    """Check that rows 2 and 6 of eight have only an amount, and all others a value in each column."""
     found = table[[str(name) for name in HOLED]].astype(str).eq("").to_numpy()
     assert found.any()
     assert (found.all(axis=1) == found.any(axis=1)).all()
@@ -153,7 +153,7 @@ def formulas(n=80, dtype=object):
 def shop_explainer(dtype):
     table = formulas(dtype=dtype)
     explainer = mcce.MCCE(Shop(), decision="yes", fixed=[JOB], random_state=1).fit(table)
-    explainer.explain(table.head(4), n_samples=20, sparse=True)  # learns what sparse needs
+    explainer.explain(table.head(4), n_samples=20, sparse=True)  # learns the parts for sparse
     return explainer
 
 

@@ -60,9 +60,9 @@ def read(tmp_path, text, name="t.csv", missing=(), kind=None):
         (["1'234.5", "12'000"], [1234.5, 12000.0]),
         (["\u22123", "4"], [-3, 4]),
         (["1.234", "12.345"], [1.234, 12.345]),
-        (['"1.234,5"', "1 234"], [1234.5, 1234.0]),  # two thousands marks, one meaning
+        (['"1.234,5"', "1 234"], [1234.5, 1234.0]),  # two thousands separators: unambiguous
         (["a", " ", "b"], ["a", np.nan, "b"]),
-        (["now", "today", "now"], ["now", "today", "now"]),  # dates of the run to pandas
+        (["now", "today", "now"], ["now", "today", "now"]),  # read as dates by pandas
     ],
 )
 def test_detected_cell_types(cells, values, tmp_path):
@@ -153,7 +153,7 @@ def test_numbers_of_a_german_file_are_written_in_its_format(tmp_path, monkeypatc
     assert (found.str.replace(",", ".").astype(float) >= 17_300).all()
 
 
-# ---- files as they are written in different places: what is read, what is reported, what is refused
+# ---- files of different locales: values read, reports and errors
 
 GERMAN_FILE = """Nr;Gehalt;Ort;Seit;PLZ;Faktor
 001;1.234,50;Köln;31.12.2001;01069;1.500
@@ -175,7 +175,7 @@ def test_german_file_is_read_and_every_choice_is_reported(tmp_path, capsys):
         readings_of(tmp_path / "de.csv")
     table = readings_of(tmp_path / "de.csv", date_format={"Seit": "%d.%m.%Y"})
     assert table["Gehalt"].tolist() == [1234.5, 12000.0, 999.25]
-    assert table["Faktor"].tolist() == [1500, 2250, 1000]  # 1.500 is a thousand where other columns have commas
+    assert table["Faktor"].tolist() == [1500, 2250, 1000]  # 1.500 is read as 1500 if other columns have decimal commas
     assert table["Nr"].tolist() == ["001", "002", "003"]
     assert table["PLZ"].tolist() == ["01069", "10115", "01069"]
     assert table["Ort"].tolist() == ["Köln", "Köln ", "NA"]
@@ -328,7 +328,7 @@ def test_codes_and_levels_are_written_as_in_the_files_and_numbers_by_value(sampl
     assert "column 'alley' of train.csv has the level(s) 'NA', 'None'" in said or "'None', 'NA'" in said
     found, train, new = as_text("cf.csv"), as_text("train.csv"), as_text("new.csv").set_index("who")
     assert len(found) > 5
-    own = new.loc[found["id"]].reset_index(drop=True)  # ids are the file's own text
+    own = new.loc[found["id"]].reset_index(drop=True)  # ids keep the text of the file
     pd.testing.assert_series_equal(found["zip"], own["zip"])
     np.testing.assert_array_equal(pd.to_numeric(found["rooms"]), pd.to_numeric(own["rooms"]))
     for name in ("zip", "alley"):

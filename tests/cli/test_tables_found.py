@@ -1,7 +1,6 @@
 """Real-world files are read with the right values in any format.
 
-The model is a rule that remembers what it was trained on, so that the values that were read can be compared with those
-that were written.
+The model is a rule that stores its training table, so that the values read can be compared with those written.
 """
 
 import re
@@ -189,7 +188,7 @@ def test_exact_class_match_takes_precedence(wanted, found):
 
 @pytest.mark.slow
 def test_class_from_a_typing_error_is_not_the_wanted_class(tmp_path, monkeypatch, capsys):
-    """`--decision paid` once matched `Paid`, the first match ignoring case, and explained no row."""
+    """Regression: `--decision paid` matched `Paid`, the first match ignoring case, and explained no row."""
     monkeypatch.chdir(tmp_path)
     table = pd.concat([truth()] * 2, ignore_index=True)[["amount", "rooms", "paid"]].replace({"yes": "paid"})
     table.loc[table.index[table["paid"] == "paid"][:3], "paid"] = "Paid"

@@ -20,7 +20,7 @@ from mcce.samplers import CartSampler
 from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, Values, call, entry
 from tests.python_syntax import OF_FILES, find_python
 
-OPTIONS: dict[str, str] = {  # of `mcce explain`, which are refused or warned of
+OPTIONS: dict[str, str] = {  # calls of `mcce explain` that raise or warn
     "wanted nobody has": "--decision 900,1000",
     "wanted upside down": "--decision 9,1",
     "wanted empty": "--decision [1,1)",
@@ -70,7 +70,7 @@ OPTIONS: dict[str, str] = {  # of `mcce explain`, which are refused or warned of
     "random_state": "--random-state 1" + "0" * 1001,
     "n_jobs": "--n-jobs 0",
 }
-CONSTRAINTS = {  # files of constraints that are refused
+CONSTRAINTS = {  # invalid files of constraints
     "constraints: nothing": "",
     "constraints: unknown": "[[alow]]\nfeature = 'age'",
     "constraints: of nothing": "[[allow]]\nfeature = 'agee'\nlow = 3",

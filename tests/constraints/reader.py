@@ -1,7 +1,7 @@
 """An independent reader of constraints: plain Python, one decoded value at a time, decimals instead of floats.
 
 It shares no code with `mcce.constraints`: values come from pandas rows, ordered levels are looked up in a list, and
-rules are closures that are made together with their text.
+rules are closures created together with their text.
 """
 
 from decimal import Decimal

@@ -105,7 +105,7 @@ def test_nearest_shared_row_is_returned():
     rows = pd.DataFrame({"pay": [10, 10, 10, 21, 30, 30, 30, 40], "kind": list("abcdefgh")})
     made = mcce.MCCE(lambda r: r["pay"] > 15, decision=True, fixed=["kind"], random_state=1).fit(rows)
     found = made.explain(rows.iloc[[0]], n_samples=200)
-    assert found.frame["pay"].tolist() == [21]  # the nearest, which one person has
+    assert found.frame["pay"].tolist() == [21]  # the nearest row, of a single person
     found = made.explain(rows.iloc[[0]], n_samples=200, constraints=[mcce.k_anonymous(3, keys=["pay"])])
     assert found.frame["pay"].tolist() == [30]
     assert found.measures["people"].tolist() == [3]

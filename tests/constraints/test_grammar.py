@@ -55,7 +55,7 @@ PIECES = [
 
 
 def try_to_resolve(text):
-    """Any exception but an InputError is a defect."""
+    """Resolve a rule; any exception except InputError is a defect."""
     with contextlib.suppress(InputError):
         resolve_rule(mcce.rule(text), SCHEMA)
 

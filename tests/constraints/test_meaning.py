@@ -69,7 +69,7 @@ def by_row(function, *columns):
 )
 def test_functions_of_numbers(text, expected):
     got = computed(text, NUMBERS)
-    if text.startswith("sqrt(if"):  # of a missing value the comparison is false, so the second value counts
+    if text.startswith("sqrt(if"):  # a comparison with a missing value is false, so the second value is used
         expected = [
             math.sqrt(math.log(b)) if math.isnan(a) and b >= 1 else e for a, b, e in zip(NUMBERS.a, NUMBERS.b, expected)
         ]
@@ -77,7 +77,7 @@ def test_functions_of_numbers(text, expected):
 
 
 def completed(later, earlier, unit):
-    """Count the months or years between two dates: whether each day of the calendar was reached again."""
+    """Count the complete months or years between two dates, day by day."""
     if later < earlier:
         return -completed(earlier, later, unit)
     months = 12 * (later.year - earlier.year) + later.month - earlier.month

@@ -37,7 +37,7 @@ def points(name):
     return {"job": JOBS, "edu": EDUCATION, "owner": [False, True]}[name] + missing
 
 
-FEW = 8  # factuals whose every value is tried
+FEW = 8  # factuals for which every value is tried
 POINTS = {name: points(name) for name in X.columns}
 
 
@@ -113,7 +113,7 @@ def test_accepted_rows_match_the_independent_reader(constraints, seed):
             on_grid = within[name].allows(MATRIX[:, j])
             assert on_grid.tolist() == expected[name]
         else:
-            assert all(expected[name])  # nothing that could be drawn is excluded
+            assert all(expected[name])  # no possible draw is excluded
     shuffled = [made[i] for i in np.random.default_rng(seed).permutation(len(made))]
     again = resolve([*shuffled, made[0]], SCHEMA)
     assert again == resolved
@@ -279,7 +279,7 @@ def test_constraints_inconsistent_with_the_table_raise(said, error):
     with pytest.raises(InputError, match=error):
         resolve(said, SCHEMA)
     if said == mcce.allow("age", low=90):
-        assert resolve(said, SCHEMA, fixed=["age"])  # whether a factual breaks it is for the factual to say
+        assert resolve(said, SCHEMA, fixed=["age"])  # whether a factual violates it depends on the factual
 
 
 def test_duplicate_rule_names_raise():

@@ -38,7 +38,7 @@ def found() -> mcce.Counterfactuals:
 
 def test_derived_columns_are_not_reasons(found):
     table = found.principal_reasons("refused", every=True, n_draws=200)
-    assert sorted(table.index) == ["age", "eur", "home", "rent"]  # usd goes with eur, to which it is tied
+    assert sorted(table.index) == ["age", "eur", "home", "rent"]  # usd is a function of eur
     assert table.loc[["age", "home"], "repair"].tolist() == ["fixed", "no effect"]
     assert table.loc["eur", "repair"] == "alone"
     assert table.loc["eur", "value"] == 19_800

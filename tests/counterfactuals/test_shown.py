@@ -138,7 +138,7 @@ def test_blank_names_and_levels_are_shown(blank, shown, tmp_path):
 
 @pytest.mark.slow
 def test_characters_missing_from_a_font_are_drawn(tmp_path):
-    before = pd.DataFrame({"job": ["\u2800", "\u2800"]}, index=["\u2800", "ann"])  # a pattern of Braille without dots
+    before = pd.DataFrame({"job": ["\u2800", "\u2800"]}, index=["\u2800", "ann"])  # the blank Braille pattern
     assert "cook instead of \u2800" in shown_in_every_way(around(before, before.assign(job="cook")), tmp_path)
 
 

@@ -98,7 +98,7 @@ def test_ids_of_any_type(index):
 
 
 def sparse_of(found: Counterfactuals, floor: float) -> Counterfactuals:
-    """As for sparse answers, with plausibilities on both sides of a floor of 0.05 and one at it."""
+    """Return a result of sparse answers, with plausibilities below, at and above a floor of 0.05."""
     measures = found.measures.assign(plausibility=[0.021, 0.6, 0.05])
     return replace(found, measures=measures, run=Run(settings={"sparse": True, "floor": floor}))
 

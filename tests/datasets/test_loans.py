@@ -14,7 +14,7 @@ from mcce.datasets import Dataset, load_loans, true_default_probability
 from mcce.exceptions import InputError
 from tests.marks import nightly
 
-LEVEL = 0.001  # of every statistical test below, all at fixed seeds
+LEVEL = 0.001  # level of every statistical test below, all at fixed seeds
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_loans_continuous_columns_follow_their_distributions(many):
         + X["employment"].astype(object).map(shift).astype(float)
     )
     spread = np.where(X["employment"] == "self-employed", 0.55, 0.32)
-    inside = (X["salary"] > 15_000).to_numpy()  # rounding and the floor matter below
+    inside = (X["salary"] > 15_000).to_numpy()  # below it, rounding and the floor matter
     assert inside.mean() > 0.95
     cut = stats.norm.cdf((math.log(15_050) - expected) / spread)
     u = (stats.norm.cdf((np.log(X["salary"]) - expected) / spread) - cut) / (1 - cut)

@@ -16,7 +16,7 @@ from tests.datasets.paper_data import PAPER, paper_folder
 AS_IN_THE_PAPER = {"gmc": {"trim": 3}, "fico": {"drop_special": True}}
 
 
-FACTS = {  # rows, continuous, categorical, desired, how many have it, immutable
+FACTS = {  # rows, continuous, categorical, desired class, its count, immutable
     "adult": (48842, 6, 7, ">50K", 11687, ["age", "sex"]),
     "gmc": (150000, 10, 0, 0, 139974, ["age"]),
     "fico": (10459, 21, 2, "Good", 5000, ["ExternalRiskEstimate"]),

@@ -1,6 +1,6 @@
 """The paper's data sets: valid counterfactuals, as near as those of the plain method.
 
-The plain method is `benchmarks.plain`: scikit-learn's trees, every candidate asked, no code of the package.
+The plain method is `benchmarks.plain`: scikit-learn's trees, a query for every candidate, no code of the package.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DRAWS = 300
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Threads of OpenMP that wait for a busy core make small models slow."""
+    """Use one thread: OpenMP threads that wait for a busy core make small models slow."""
     with threadpool_limits(1):
         yield
 
@@ -58,7 +58,7 @@ def check_quality(ours, theirs, X, wanted_of, factuals, fixed):
     for name in ("L0", "gower_sum"):
         mine, other = ours.measures.droplevel("rank")[name].align(theirs[name], join="inner")
         assert len(mine) > 0.95 * len(factuals)
-        # four standard errors of the paired differences, and what two tree engines (ties) may differ by
+        # four standard errors of the paired differences, plus a tolerance for ties in two tree engines
         difference = mine - other
         error = difference.std() / np.sqrt(len(difference))
         assert abs(difference.mean()) < 4 * error + 0.02 * other.mean()
@@ -106,7 +106,7 @@ def test_adult():
     def wanted_of(frame):
         return model.predict_proba(frame)[:, 1] >= 0.5
 
-    common = X.groupby(data.fixed)[data.fixed[0]].transform("size") > 30  # young and old have few donors
+    common = X.groupby(data.fixed)[data.fixed[0]].transform("size") > 30  # few donors at low and high ages
     factuals = X[~wanted_of(X) & common & (X["age"] > 25)].iloc[:150]
     coded = [name for name in X if X[name].nunique() == 2]
     ours, theirs = explain_both_ways(X, wanted_of, factuals, data.fixed, coded)
@@ -115,7 +115,7 @@ def test_adult():
 
 @pytest.mark.slow
 def test_fico_rows_without_a_record_are_reported():
-    """ExternalRiskEstimate = -9 means no record; a model that rejects all such rows leaves nothing to find."""
+    """ExternalRiskEstimate = -9 means no record; if the model rejects all such rows, no counterfactual exists."""
     data = load_fico(paper_folder("fico"))
     no_record = (data.X["ExternalRiskEstimate"] == -9).to_numpy()
     assert no_record.sum() > 500

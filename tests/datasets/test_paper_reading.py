@@ -15,7 +15,7 @@ from mcce.datasets.base import read_paperset
 from mcce.exceptions import InputError
 from tests.datasets.paper_data import PAPER, paper_folder
 
-# reading files: small ones, made here
+# reading small constructed files
 
 
 def write_fico(folder: Path, name: str = "fico.csv", **changes) -> pd.DataFrame:

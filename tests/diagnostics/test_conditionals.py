@@ -44,7 +44,7 @@ def test_correct_family_passes_out_of_fold():
 
 def test_scores_are_in_row_order():
     X = line(200)
-    X.loc[:19, "x"] += 100  # predictions of these rows err by 100
+    X.loc[:19, "x"] += 100  # predictions of these rows are off by 100
     found = conditionals(X, sampler="norm", fixed=["z"], n_draws=20)
     assert (found["x"].pit[:20] > 0.9).all()
     assert np.mean(found["x"].pit[20:]) < 0.6

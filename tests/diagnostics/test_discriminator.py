@@ -89,7 +89,7 @@ def test_accuracy_grows_with_the_shift_up_to_the_optimum():
 @pytest.mark.slow
 def test_lost_correlation_is_detected_with_correct_margins():
     d = discriminator(normal(1000, 1, correlation=0.9), normal(1000, 2), n_trees=25)
-    assert 0.65 < d.accuracy < 0.758 + 3.29 * 0.43 / math.sqrt(600)  # 0.758: by the two densities, the best there is
+    assert 0.65 < d.accuracy < 0.758 + 3.29 * 0.43 / math.sqrt(600)  # 0.758, the optimum from the two densities
 
 
 @pytest.mark.slow

@@ -45,7 +45,7 @@ def test_evaluation_matches_hand_calculation():
     assert e.rows["L1"].to_list() == [1.5, 0.25]
     assert e.rows["violation"].to_list() == [0, 1]
     assert e.rows["success"].to_list() == [True, False]
-    # p, which is at 1.5 / 4, does not count for its own; q: age .25, salary .25, defaulted 1; r: age .5, defaulted 1
+    # p, at 1.5 / 4, is not its own neighbour; q: age .25, salary .25, defaulted 1; r: age .5, defaulted 1
     assert e.rows["distance"].to_list() == pytest.approx([1.5 / 4, 0.25 / 4])
     assert e.rows["distance_wanted"].to_list() == pytest.approx([1.5 / 4, 0.25 / 4])
     assert not e.rows["copy"].any()

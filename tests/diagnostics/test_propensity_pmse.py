@@ -92,7 +92,7 @@ def test_coefficients_of_drawn_columns_are_counted():
     got = pmse(real, generated, fixed=["a", "b"])
     assert (got.size, got.drawn) == (10, 7)
     assert got.expected == pytest.approx(7 / 8 / 200)
-    # a drawn column that is a copy of a fixed one, and stands before it, is not free
+    # a drawn column that copies a later fixed column is not free
     tied = real.assign(x=real["a"])[["x", "a", "b", "y"]]
     got = pmse(tied, tied.assign(y=generated["y"]), fixed=["a", "b"], max_order=0)
     assert (got.size, got.drawn) == (3, 1)

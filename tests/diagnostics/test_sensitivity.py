@@ -90,7 +90,7 @@ def test_different_generators_are_distinguished_from_monte_carlo_error(loans):
     explainer, X = loans
 
     class Lowest(mcce.NormSampler):
-        """A sampler that draws one constant, so that its chain gives different counterfactuals."""
+        """A sampler that draws a constant: its chain gives different counterfactuals."""
 
         def sample(self, given, rng, within=None):
             return np.full_like(super().sample(given, rng, within), 1_000.0)

@@ -19,7 +19,7 @@ def explainer():
 
 @pytest.mark.slow
 def test_counts_match_the_explanations():
-    """Rows and sets of changed features compared cell by cell; K is small, so that some factuals have none at times."""
+    """Rows and sets of changed features compared cell by cell; K is small: some factuals have none in some redraws."""
     explainer = fitted(condition_on_decision=False)
     s = stability(explainer, DENIED, n_seeds=4, n_samples=2)
     first = explainer.explain(DENIED, n_samples=2)

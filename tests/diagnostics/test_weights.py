@@ -34,9 +34,9 @@ def test_weighted_rows_are_copied_or_thinned():
     weights = np.concatenate([np.full(500, 0.2), np.full(50, 1.8)])
     rows = rows_by_weight(weights, 1)
     assert np.unique(rows).size == rows.size
-    assert (rows >= 500).sum() == 50  # the heaviest stay
+    assert (rows >= 500).sum() == 50  # the rows with the largest weights are kept
     assert (rows < 500).sum() == pytest.approx(500 / 9, abs=3 * np.sqrt(500 * 8 / 81))
-    many = rows_by_weight(np.full(30, 1000.0), 1)  # counts that large are worth no more than rows
+    many = rows_by_weight(np.full(30, 1000.0), 1)  # such large counts have no more effect than rows
     np.testing.assert_array_equal(many, np.arange(30))
 
 

@@ -24,7 +24,7 @@ from tests.marks import examples
 def test_first_rows_and_ranks_match_a_stable_sort(seed, n_keys, n_factuals, K, most):
     rng = np.random.default_rng(seed)
     keys = rng.integers(0, 3, (n_keys, n_factuals * K)).astype(float)
-    keys[0, :K] = np.nan  # all rows of a factual have it: nothing is decided by it
+    keys[0, :K] = np.nan  # shared by all rows of a factual: no effect on the order
     kept = rng.random(n_factuals * K) < 0.7
     order = rng.permutation(n_keys)
     most = min(most, K)

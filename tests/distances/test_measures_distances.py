@@ -204,7 +204,7 @@ def test_hvdm_matches_hand_calculation():
 def test_ivdm_matches_hand_calculation():
     # intervals of width 2: [0, 2) True; [2, 4) False; [4, 6) True; [6, 8) none; [8, 10] True; midpoints 1, 3, 5, 7, 9
     distance = distances.ivdm(SCHEMA.features, ROWS, DECISION)
-    # at 0, half way to the first midpoint from nothing: (True, False) = (0.5, 0); at 2: (0.5, 0.5)
+    # at 0, half way from zero to the first midpoint: (True, False) = (0.5, 0); at 2: (0.5, 0.5)
     assert of(distance, 0, 1) == pytest.approx((0.5**2) ** 2)
     # at 4: (0.5, 0.5); at 10: (0.5, 0); levels of the two are the same
     assert of(distance, 2, 3) == pytest.approx((0.5**2) ** 2)

@@ -54,7 +54,7 @@ def test_factuals_share_model_answers_unless_separated():
     assert model.queries == [[0.0, 6.0], [12.0]]
     apart = acceptance.take(slice(2), apart=True)
     apart.query(ROWS[:3])
-    assert model.queries[2:] == [[0.0, 6.0, 12.0]]  # so that a query does not depend on other threads
+    assert model.queries[2:] == [[0.0, 6.0, 12.0]]  # queries do not depend on other threads
     assert (acceptance.n_queried, some.n_queried, apart.n_queried) == (6, 6, 3)
     acceptance.remember(apart)
     acceptance.query(ROWS[:4])

@@ -120,8 +120,8 @@ def test_large_crossings_keep_half_nearest_and_half_spread(pool, factual, size, 
         for a in sets[s]:
             by_hand[MUTABLE[a]] = pool[draw][MUTABLE[a]]
         np.testing.assert_array_equal(row, by_hand)
-        assert not np.isnan(row[~np.isnan(factual)]).any()  # nothing known becomes missing
-        assert (row != factual)[~np.isnan(row)].sum() == size  # from missing, any value is a change
+        assert not np.isnan(row[~np.isnan(factual)]).any()  # no known value becomes missing
+        assert (row != factual)[~np.isnan(row)].sum() == size  # any value differs from a missing one
 
 
 def find(pool, factual, size, most=100, mutable=MUTABLE, features=FEATURES):

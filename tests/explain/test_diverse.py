@@ -98,8 +98,8 @@ def agree(one, two) -> bool:
 def test_each_greedy_step_has_the_largest_gain(seed, n, k, share, measures):
     rng = np.random.default_rng(seed)
     rows, factuals = random_rows(rng, 2 * n), random_rows(rng, 3)
-    assume(all(differing(a, b) for a, b in itertools.combinations(factuals, 2)))  # equal ones would share a pool
-    begin, end = [0, n // 2, 0], [n, 2 * n, n]  # pools that overlap, and one that two factuals share
+    assume(all(differing(a, b) for a, b in itertools.combinations(factuals, 2)))  # equal factuals would share a pool
+    begin, end = [0, n // 2, 0], [n, 2 * n, n]  # overlapping pools, and one shared by two factuals
     model = Model(seed, share)
     found = choose(rows, begin, end, factuals, k, model, measures)
     for f in range(3):
@@ -113,7 +113,7 @@ def test_each_greedy_step_has_the_largest_gain(seed, n, k, share, measures):
 @given(seed=st.integers(0, 10**6), k=st.integers(2, 5))
 def test_result_is_independent_of_factual_order_and_batch(seed, k):
     rng = np.random.default_rng(seed)
-    rows, factuals = random_rows(rng, 40), random_rows(rng, 70)  # more than are remembered together
+    rows, factuals = random_rows(rng, 40), random_rows(rng, 70)  # more than the cache holds
     begin, end = np.zeros(70, dtype=np.int64), np.full(70, 40)
     found = choose(rows, begin, end, factuals, k, Model(seed, 0.5), ("L0", "gower"))
     shuffled = rng.permutation(70)
@@ -141,7 +141,7 @@ def test_different_feature_is_preferred_to_same_feature():
     assert choose(rows, [0], [5], factual, 2, always, ("gower",))[0] == [first, other]
     nearer = rows - np.array([[0.2, 0, 0, 0, 0]] * 3 + [[0] * 5] * 2)  # 0.3 / 4 and 1 / 2: more than six times
     assert choose(nearer, [0], [5], factual, 2, always, ("gower",))[0] == [tuple(nearer[0]), tuple(nearer[1])]
-    # where changes are counted a change costs in itself, and the alternative is not so dear
+    # if changes are counted, each change has a cost, and the alternative is relatively cheaper
     found = choose(nearer, [0], [5], factual, 2, always, ("L0", "gower"))
     assert found[0] == [tuple(nearer[0]), other]
 
@@ -220,14 +220,14 @@ def test_sparse_plans_change_different_features_where_possible():
     assert (found.measures["L0"] == 1).all()
     assert not found.below_floor().any()
     assert explainer.model.predict(found.frame).all()
-    one = explainer.explain(factuals, sparse=True, n_samples=200)  # the best one is among them
+    one = explainer.explain(factuals, sparse=True, n_samples=200)  # the best plan is among them
     assert one.changes().set_index("id")["feature"].isin(["a", "b", "c"]).all()
     for id in factuals.index:
         assert any(one.frame.loc[(id, 1)].equals(row) for _, row in found.frame.loc[id].iterrows())
 
 
 def test_pair_of_features_is_preferred_to_another_value_of_one():
-    """With the second feature the first changes less; without it, two of three plans were values of one."""
+    """With the second feature the first changes less. Regression: two of three plans were values of one feature."""
     factuals = pd.DataFrame([[5.0, 2, 5, 5], [6.0, 1, 5, 5], [4.0, 3, 5, 5]], columns=list("abcd"))
     _, found, sets = plans({"a": 3, "b": 1}, 23, factuals)
     assert [{*each} for each in sets.iloc[:2]] == [{"a", "b", "ab"}] * 2

@@ -109,14 +109,14 @@ def test_factual_without_feasible_draw_keeps_its_values():
     for sparse in (False, True):
         found = explainer.explain(PEOPLE, n_samples=K, sparse=sparse, constraints=[falls])
         assert found.frame.index.get_level_values("id").nunique() == len(PEOPLE)
-    # a smaller loan that has to be one, none of which was granted: nothing can be drawn, and nothing kept
+    # a smaller loan is required and none was granted: nothing can be drawn or kept
     less = [falls, mcce.rule("loan_amount < was(loan_amount)")]
     assert len(explainer.generate(PEOPLE, n_samples=K, constraints=less)) == 0
 
 
 @pytest.mark.slow
 def test_factual_without_accepted_shared_draw_gets_individual_draws():
-    """Half of the draws are allowed and few are accepted: often none of 30, rarely none of 30 individual ones."""
+    """Half of the draws are allowed and few are accepted: often none of 30 shared, rarely none of 30 individual."""
     table = pd.DataFrame({"savings": np.tile(np.arange(100.0), 6), "loan": np.arange(600) / 2})
     person, below = table.iloc[[320]], mcce.allow("loan", direction="decrease")
     in_shared, in_own, nowhere = 0, 0, 0

@@ -142,7 +142,7 @@ AMOUNTS = st.floats(-1e9, 1e9).filter(lambda x: x == 0 or abs(x) > 1e-9)
 
 
 @given(value=AMOUNTS, before=AMOUNTS, form=PATTERNS)
-@example(value=2.0**-24, before=0.0, form="0.00")  # half of its last digit is written as an even one by float
+@example(value=2.0**-24, before=0.0, form="0.00")  # half of the last digit: float rounds to even
 @examples(200)
 def test_formatted_numbers_round_trip(value, before, form):
     names = Names(formats={} if form is None else {"x": form}, exact={"x": "float64"}, years=())

@@ -51,7 +51,7 @@ def values_of(measure, rows, factual) -> list[float]:
         return (-(np.nansum(rows, axis=1) % 3)).tolist()
     if measure is by_hand:
         return by_hand(SCHEMA.decode(rows), SCHEMA.decode(factual[None, :]).iloc[0]).tolist()
-    # what counts is the sum of steps, before a root or a mean; `test_distances` has these against their definitions
+    # the sum of steps is compared, before a root or a mean; `test_distances` tests these against their definitions
     function = resolve(measure).measures[0].function
     return function.sums(rows, np.tile(factual, (len(rows), 1))).tolist()
 

@@ -82,7 +82,7 @@ def test_margins_refer_to_the_interval_ends_that_are_exceeded():
     assert Margins.of(resolve_decision("yes", lambda rows: rows), Answer(scores, scores >= 0.5)) is None
 
 
-# ---------------------------------------------------------------- needed, or coming along
+# ---------------------------------------------------------------- needed or accompanying changes
 
 
 def people(n=2_000):
@@ -106,7 +106,7 @@ def score(rows):
 
 @functools.cache
 def fitted():
-    # without relations, so that plausibility alone tells that a salary comes with a job
+    # without relations: only plausibility links salary and job
     return mcce.MCCE(score, decision=(0.6, np.inf), random_state=1).fit(people(), relations=())
 
 
@@ -155,7 +155,7 @@ def test_every_change_has_a_role_and_none_is_harmful(floor, measures):
         without = found.frame.loc[[(who, 1)]].assign(**{name: found.factuals[name][who]})
         rows, own = (schema.encode(frame).matrix for frame in (without, found.factuals.loc[[who]]))
         believable = scale.score(rows, scale.fold_of(own))[0] >= scale.least_score(floor)
-        contradicts = (without["job"] == "none") & (without["salary"] > 0)  # a reason not to send the row
+        contradicts = (without["job"] == "none") & (without["salary"] > 0)  # a reason to withhold the row
         assert contradicts.all() or not (believable and score(without)[0] >= 0.6)
 
 

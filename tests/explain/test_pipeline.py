@@ -70,7 +70,7 @@ def test_blocks_can_be_pickled_and_joined_in_any_order(explainer, monkeypatch, s
     here = [explain_block(problem, block) for block in blocks]
     sent = pickle.dumps(problem)
     away = []
-    for i in np.random.default_rng(0).permutation(len(blocks)):  # each in a process that knows the problem alone
+    for i in np.random.default_rng(0).permutation(len(blocks)):  # each in a process that has only the problem
         block = pickle.loads(pickle.dumps(blocks[i]))
         away.append(pickle.loads(pickle.dumps(explain_block(pickle.loads(sent), block))))
     same(joined(away, factuals), joined(here, factuals))

@@ -171,7 +171,7 @@ def test_rarely_valid_pools_are_searched_completely(share_valid, k, shared, monk
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 5), share_valid=st.sampled_from([0.0, 0.01, 0.3, 1.0]))
 def test_no_candidate_is_queried_twice(seed, k, share_valid):
     pools, factuals = random_pools(np.random.default_rng(seed), 4, 400, True, 4)
-    pools.rows[:, 4] = np.arange(400)  # a fixed column that names the place
+    pools.rows[:, 4] = np.arange(400)  # a fixed column that numbers the candidates
     queried: list[float] = []
 
     def model(rows):
@@ -276,7 +276,7 @@ def test_scores_may_be_labels(labels):
 
 
 def test_measures_coincide_if_all_columns_are_categorical():
-    """L0 and Gower's sum once shared a buffer and were moved twice."""
+    """Regression: L0 and Gower's sum shared a buffer, which was updated twice."""
     rng = np.random.default_rng(0)
     table = Schema.from_data(pd.DataFrame({c: rng.choice(list("xyz"), 300) for c in "abcd"}))
     rows = np.asfortranarray(rng.integers(0, 3, (300, 4)).astype(float))

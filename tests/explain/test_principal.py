@@ -137,7 +137,7 @@ def test_estimate_is_a_weighted_share():
 # ---- German credit, by enumeration
 
 FIXED = ["purpose", "age", "personal_status_sex", "foreign_worker"]
-VALUES = 60  # of a number, in pairs
+VALUES = 60  # for a number, in pairs
 
 
 class German:

@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 import mcce
 from mcce.report.reasons import NO_ROOM
 
-Holds = Callable[[pd.DataFrame, pd.Series], Any]  # which rows a factual may become
+Holds = Callable[[pd.DataFrame, pd.Series], Any]  # which rows are allowed for a factual
 NUMBERS, LEVELS = ["a", "b", "c"], ["s", "t"]
 ALLOWED: list[tuple[Any, Holds]] = [
     (mcce.allow("a", direction="increase"), lambda rows, own: rows["a"] >= own["a"]),
@@ -169,7 +169,7 @@ def compare(case: Case, n_factuals: int) -> dict[str, int]:
     counts = {"none": 0, "found": 0, "not proven": 0}
     try:
         found = explainer.explain(denied, n_samples=1, constraints=case.constraints, **case.options)
-    except mcce.InputError:  # the constraints leave nothing at all
+    except mcce.InputError:  # the constraints exclude every row
         return counts
     who = found.unexplained.index[~found.unexplained["reason"].str.startswith(NO_ROOM)][:n_factuals]
     if not len(who):
@@ -269,7 +269,7 @@ def test_existing_row_is_returned_and_accepted(tree: mcce.MCCE, X: pd.DataFrame)
     assert why["proof"].startswith("a row exists")
     row = pd.DataFrame([why["proof_row"]]).astype(X.dtypes.to_dict())
     assert tree.model.predict(row)[0]
-    assert why["proof_row"]["s"] == X.loc[who, "s"]  # which the model does not need
+    assert why["proof_row"]["s"] == X.loc[who, "s"]  # not used by the model
     taken = found.with_proofs()
     assert taken.frame.iloc[0].tolist() == why["proof_row"].tolist()
     assert taken.unexplained.empty

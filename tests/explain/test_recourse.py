@@ -33,7 +33,7 @@ def search(explainer, people, world, actions, assurance=0.9, **options):
     return explain_by_actions(problem, factuals, Recourse((world,), columns, assurance), False)
 
 
-# ---- a small finite world, in which every action can be tried
+# ---- a small finite process: all actions are enumerated
 
 
 NOISE = np.array([0.03, 0.4, 0.57])  # of 0, 1, 2
@@ -106,7 +106,7 @@ def test_lower_bounds_match_clopper_pearson():
     assert lower_bound(np.array([0, 1, 360, 400]), 400) == pytest.approx(truth)
 
 
-# ---- a linear world
+# ---- a linear process
 
 
 class Linear:

@@ -96,7 +96,7 @@ def test_pair_of_rare_levels_does_not_warn():
     X = pd.DataFrame({"a": rng.integers(0, 30, N).astype(str), "b": rng.integers(0, 30, N).astype(str)})
     X["c"] = rng.normal(size=N)
     explainer = mcce.MCCE(lambda rows: rows["c"] > 0, decision=True, fixed=["a", "b"], random_state=1).fit(X)
-    new = X.assign(b=rng.permutation(X["b"]))  # most pairs are new, and none should be there five times
+    new = X.assign(b=rng.permutation(X["b"]))  # most pairs are new, and no pair is expected five times
     assert said_of(explainer, new) == []
 
 
@@ -107,7 +107,7 @@ def test_many_rows_are_counted(explainer, people):
     assert " and 25 more. " in said
 
 
-# what is rightly said of the data sets, trained on three quarters of each
+# correct warnings for the data sets, trained on three quarters of each
 KNOWN = {
     "loans": ["unchangeable facts may change: 'defaulted_last_year' (a past event). Name"],
     "adult": [
@@ -121,7 +121,7 @@ KNOWN = {
     ],
     "german": ["'credit_history' (a past event)"],
     "fico": [
-        "5 relations between columns found",  # accounts with high utilisation are among those with a balance
+        "5 relations between columns found",  # accounts with high utilisation are a subset of those with a balance
         "3 soft relations between columns found",  # among them AverageMInFile <= MSinceOldestTradeOpen
         "'MSinceOldestTradeOpen' (a past event)",
         "MSinceMostRecentTradeOpen 383, in training -9 to 227",

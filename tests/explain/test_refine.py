@@ -129,7 +129,7 @@ def walk(world, row, factual, fold, pool, *, numbers):
         return world.wants(tried) and (score >= LEAST or score > world.score([row], [fold])[0])
 
     before = None
-    while before != str(row):  # until nothing can be set back
+    while before != str(row):  # until no change can be reverted
         before = str(row)
         changed = [j for j in range(len(row)) if not same(row[j], factual[j])]
         for j in sorted(changed, key=lambda j: -step(j, row[j], factual[j])):
@@ -161,7 +161,7 @@ def take(world, starts, factuals, fold, pools, numbers, best=None):
     refining = refiner(world, factuals, numbers)
     after = refining.refine(found, pools, best)
     np.testing.assert_array_equal(after.owner, owner)
-    np.testing.assert_array_equal(found.rows, drawn)  # what came in stays as it was
+    np.testing.assert_array_equal(found.rows, drawn)  # the input is not modified
     np.testing.assert_array_equal(after.scores, [number_of("model", world.seed, row) for row in after.rows])
     np.testing.assert_array_equal(after.plausibility, world.score(after.rows, fold[owner]))
     assert refining.acceptance.n_queried == world.n_queried
@@ -192,7 +192,7 @@ def test_rows_are_refined_independently_of_each_other(factuals, pool, fold, numb
         assert distance(row, factual) <= distance(start, factual)
         assert all(same(b, c) for a, b, c in zip(start, row, factual, strict=True) if same(a, c))
         before, after = world.score([start, row], [fold[f]] * 2)
-        assert after >= (LEAST if before >= LEAST else before)  # below the floor a row may only rise
+        assert after >= (LEAST if before >= LEAST else before)  # below the floor, the plausibility may only increase
 
 
 @examples(15)

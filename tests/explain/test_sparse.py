@@ -77,14 +77,14 @@ def check(case, f, found, k, floor, bound, name):
         assert model.wants(row)
         assert row[3] == factual[3]
         assert within(row, factual, bound)
-        for j, cell in enumerate(row):  # nothing is made up
+        for j, cell in enumerate(row):  # every value was drawn or belongs to the factual
             assert same(cell, factual[j]) or any(same(cell, draw[j]) for draw in pool)
-    # of several, those with a change too many are in the way of others: fewer may be found, or others of that size
+    # with several rows, those with an unneeded change block others: fewer, or others of that size, may be found
     if k > 1 and name in BY_DISTANCE:
         return
     if name in COUNTS_CHANGES_FIRST and len(admitted) >= k:  # sorting is stable: ties by draw, then by columns
         assert written == [row for _, row in admitted[:k]]
-    for place, row in admitted:  # none is passed over for a worse one
+    for place, row in admitted:  # no better row is skipped
         assert row in written or (len(found) == k and place >= found_keys[-1])
     draws = [draw for draw in pool if model.wants(draw)]
     if any(q < floor for q in quantiles(found, factual)):
@@ -127,7 +127,7 @@ HARMFUL = {  # the only rows at or above the floor have a change that makes the 
 @example(HARMFUL, UNBOUNDED, 1.0)
 @given(cases, bounds, st.sampled_from([0.0, 1.0]))
 def test_no_row_is_below_the_floor_if_a_candidate_reaches_it(settings, bound, strength):
-    """Also where every candidate has a change that lowers the score, as random scores often have."""
+    """Holds also if every candidate has a change that lowers the score, as often with random scores."""
     case = Case.of(**settings)
     k, floor, wants = settings["k"], settings["floor"], case.model.wants
     margins = Margins(-np.inf, settings["share"], Scale.of(np.linspace(0.0, settings["share"], 5), None))
@@ -160,7 +160,7 @@ def plain(case, f, k, bound):
 @examples(15)
 @given(cases, bounds, st.sampled_from([(1024, 3), (8, 3), (3, 1)]))
 def test_never_more_changes_than_the_best_draws_have(settings, bound, tried):
-    """Also where not all crossings are tried."""
+    """Holds also if not all crossings are tried."""
     case, k = Case.of(**settings), settings["k"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sparse, "NEAREST", tried[0])
@@ -188,5 +188,5 @@ def test_few_factuals_need_few_queries():
     explainer.explain(refused.head(1), n_samples=100, sparse=True, progress=False)  # fits the plausibility
     queries.clear()
     explainer.explain(refused.head(40), n_samples=100, sparse=True, progress=False)
-    assert len(queries) <= 6  # 11 with a query for each turn
+    assert len(queries) <= 6  # 11 with one query per round
     assert sum(queries) <= 7000

@@ -11,7 +11,7 @@ from tests.explainer.problem import DENIED, fitted
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread():
-    """Threads of OpenMP that wait for a busy core make small models slow."""
+    """Use one thread: OpenMP threads that wait for a busy core make small models slow."""
     with threadpool_limits(1):
         yield
 

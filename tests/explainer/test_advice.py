@@ -148,7 +148,7 @@ def test_odd_advice_of_earlier_searches_is_listed():
 
 def test_listed_answer_states_its_reason():
     found = answers(floor=0.0)
-    assert not odd_advice(found)["unemployed"].any()  # the search avoids it, at any floor
+    assert not odd_advice(found)["unemployed"].any()  # the search avoids it at any floor
     higher = found.frame["salary"].to_numpy() > np.maximum(found.factuals["salary"].to_numpy()[owners(found)], 65_000)
     found = replace(found, frame=found.frame.assign(employment=found.frame["employment"].mask(higher, "unemployed")))
     listed = found.suspicious()
@@ -175,7 +175,7 @@ def test_usual_directions_are_saved_with_result_and_explainer(tmp_path):
 def test_result_without_usual_directions_raises(tmp_path):
     explainer, refused = bank()
     plain = explainer.explain(refused.head(20), n_samples=100)
-    assert len(plain.suspicious())  # whole drawn customers: some default is erased
+    assert len(plain.suspicious())  # whole drawn customers: a default is removed for some
     plain.save(tmp_path / "plain.mcce")
     with pytest.raises(InputError, match=r"has no reference values of the training rows.*explain again"):
         mcce.Counterfactuals.load(tmp_path / "plain.mcce").suspicious()
@@ -207,7 +207,7 @@ def test_no_letter_is_written_for_a_suspicious_answer():
     found = answers()
     letters = mcce.report.letters(found)
     listed = held_back(found).index.get_level_values("id")
-    assert len(listed) > len(found.suspicious())  # a line of a feature stands for several answers
+    assert len(listed) > len(found.suspicious())  # one line of a feature covers several answers
     assert letters.index.tolist() == [id for id in found.factuals.index if id not in listed]
     assert letters.iloc[0] == mcce.report.letter(found, letters.index[0])
     everybody = mcce.report.letters(found, all=True, html=True)
@@ -289,7 +289,7 @@ def test_answers_that_are_not_suspicious_are_preferred(k):
     assert len(first) == 80
     assert not found.below_floor().any()
     assert (score(found.frame) >= 0.7).all()
-    assert (savings > refused["loan_amount"]).sum() <= 4  # 63 if the search does not know the reasons
+    assert (savings > refused["loan_amount"]).sum() <= 4  # 63 if the search ignores the reasons
     stopped = found.suspicious("all").query("severity == 'stop'")
     assert len(stopped) <= 0.07 * len(found)  # 63 of 80, and 189 of 240
     assert found.measures["L0"].max() <= 3

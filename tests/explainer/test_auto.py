@@ -38,7 +38,7 @@ def assert_follows_the_rule(explainer, X, **how):
     def of(id, table):
         return table[table.index.get_level_values("id") == id]
 
-    for id in X.index[::2]:  # the others share their pools
+    for id in X.index[::2]:  # other factuals share pools
         n = 20
         while n < 320:
             n *= 2

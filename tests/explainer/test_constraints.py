@@ -46,7 +46,7 @@ def explainer():
     return mcce.MCCE(None, decision=says_yes, fixed=["age"], random_state=3).fit(TABLE)
 
 
-# each constraint beside a reading of it, row by row, in plain Python
+# each constraint with its check in plain Python, row by row
 READINGS = {
     "salary range": (mcce.allow("salary", low=10_000, high=60_000), lambda r, f: 10_000 <= r["salary"] <= 60_000),
     "salary rises": (mcce.allow("salary", direction="increase"), lambda r, f: r["salary"] >= f["salary"]),
@@ -138,7 +138,7 @@ def test_each_constraint_alone_holds_and_leaves_candidates(explainer, free, name
         assert shares.iloc[0] > 0
 
 
-SAVED_NOTHING = REFUSED.assign(savings=0)  # factuals whose savings can only rise
+SAVED_NOTHING = REFUSED.assign(savings=0)  # factuals whose savings can only increase
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +188,7 @@ def test_both_steps_have_the_same_candidates(explainer):
     said = [*(READINGS[name][0] for name in ("a case", "savings step")), mcce.rule("salary > was(salary) + 30000")]
     found = explainer.explain(REFUSED, constraints=said, n_samples=60)
     candidates = explainer.generate(REFUSED, constraints=said, n_samples=60)
-    assert len(candidates) < 60 * len(REFUSED)  # some could not be drawn
+    assert len(candidates) < 60 * len(REFUSED)  # some factuals have no draws
     pd.testing.assert_frame_equal(found.frame, explainer.select(candidates, REFUSED).frame)
 
 

@@ -179,7 +179,7 @@ def test_inconsistent_rows_are_counted_and_named():
     said = "2 of 400 training rows, 0.50%, disagree; the first: person 7, person 9"
     assert [said in str(each.message) for each in caught].count(True) == 1
     assert made.derived_[0].exceptions == 2
-    found = made.explain(X.loc[["person 7", "person 9"]], sparse=True, n_samples=200).frame  # they break it themselves
+    found = made.explain(X.loc[["person 7", "person 9"]], sparse=True, n_samples=200).frame  # the factuals violate it
     moved = (
         found[["rent", "instalment", "income"]].to_numpy()
         != X.loc[["person 7", "person 9"], ["rent", "instalment", "income"]].to_numpy()

@@ -12,7 +12,7 @@ from scipy import stats
 from mcce import MCCE, CartSampler
 from tests.marks import nightly
 
-LEVEL = 0.001  # of every statistical test below, all at fixed seeds
+LEVEL = 0.001  # level of every statistical test below, all at fixed seeds
 
 
 def discrete_table() -> pd.DataFrame:
@@ -96,7 +96,7 @@ def test_independent_pools_follow_the_same_distribution():
     counts = drawn.groupby(["a", "b", "c"]).size()
     observed = np.array([counts.get(values, 0) for values in possible])
     assert stats.chisquare(observed, len(drawn) * np.array(list(possible.values()))).pvalue > LEVEL
-    # and one pool says nothing of another: draw i of factual 1 against draw i of factual 2
+    # pools are independent: draw i of factual 1 against draw i of factual 2
     first, second = (drawn.loc[i, "a"].to_numpy() for i in factuals.index[:2])
     assert stats.chi2_contingency(pd.crosstab(first, second)).pvalue > LEVEL
 

@@ -60,7 +60,7 @@ SLOW = examples(5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @SLOW
-@example(k=4, sparse=True, diverse=True, exclude=True, floor=0.05)  # some rows are of a second search
+@example(k=4, sparse=True, diverse=True, exclude=True, floor=0.05)  # some rows come from a second search
 @given(**OPTIONS)
 def test_rows_are_valid_distinct_sorted_and_not_copies(coarse, k, sparse, diverse, exclude, floor):
     found = coarse.explain(
@@ -124,7 +124,7 @@ def test_excluded_copies_exist_without_the_option(coarse, sparse):
     assert free.copies > 10
     without = coarse.explain(REFUSED, n_samples=100, n_counterfactuals=3, sparse=sparse, constraints=[mcce.no_copies()])
     assert len(without) > 10
-    if not sparse:  # exhaustive by hand: the rows that are left, ranked
+    if not sparse:  # exhaustive by hand: the remaining rows, ranked
         candidates = coarse.generate(REFUSED, n_samples=100)
         candidates = candidates[~np.array(is_copy(candidates))]
         assert_frame_equal(coarse.select(candidates, REFUSED, n_counterfactuals=3).frame, without.frame)
@@ -137,7 +137,7 @@ def test_diverse_rows_are_farther_apart_and_start_with_the_best(explainer, spars
     means = [found.diversity()[["gower", "features"]].mean() for found in (plain, diverse)]
     assert (means[1] > 1.2 * means[0]).all()
     best, first = (found.measures.xs(1, level="rank")[["L0", "gower"]] for found in (plain, diverse))
-    if sparse:  # searching for others may find a better one
+    if sparse:  # the search for alternatives may find a better row
         assert all(tuple(first.loc[i]) <= tuple(best.loc[i]) for i in best.index)
     else:
         assert_frame_equal(first, best)

@@ -107,14 +107,14 @@ def test_rejections_do_not_exceed_draws_and_suggested_relaxation_helps(bank, mor
     for _, row in drawn.iterrows():
         rejected = [int(part.split(" by ")[0]) for part in row["rejected"].split(", ") if part != "none"]
         assert sum(rejected) <= row["drawn"]
-    for id, row in drawn.head(10).iterrows():  # each is explained anew without each constraint
+    for id, row in drawn.head(10).iterrows():  # each is explained again without each constraint
         for text in constraints:
             left = [each for each in constraints if each != text]
             alone = bank.explain(POOR.loc[[id]], constraints=left, **options)
             assert (len(alone) > 0) == (f"without the constraint {text!r}" in row["would_help"])
 
 
-# ---- random demands on a table of which every row can be looked at
+# ---- random constraints on a table that can be enumerated
 
 GRADES = ["low", "middle", "high"]
 SMALL = pd.DataFrame(
@@ -134,7 +134,7 @@ def is_rich(row):
 
 
 SOME = SMALL[~rich(SMALL)].iloc[::9]
-DRAWS = 1500  # of 75 different rows: one of them is left out in one of 10^8 runs
+DRAWS = 1500  # 75 distinct rows: the probability that one is never drawn is 1e-8
 
 
 @functools.cache

@@ -35,7 +35,7 @@ def test_known_values_never_become_missing(explainer, sparse, how):
     settings = {"n_samples": 60, "n_counterfactuals": 4, "sparse": sparse, **how}
     found = explainer.explain(DENIED, **settings)
     assert not withheld(found)
-    assert DENIED[HOLED].isna().any().any()  # what is missing may stay so
+    assert DENIED[HOLED].isna().any().any()  # missing values may stay missing
     kept = DENIED.loc[found.frame.index.get_level_values("id")]
     assert (found.frame[HOLED].isna().to_numpy() & kept[HOLED].isna().to_numpy()).any()
     if not sparse:
@@ -73,7 +73,7 @@ def test_factual_value_is_kept_if_hardly_any_known_value_can_be_drawn():
 @pytest.mark.parametrize("said", [[], [mcce.allow("told", direction="increase", step=5.0)]])
 @pytest.mark.parametrize("sparse", [False, *nightly(True)])
 def test_kept_values_do_not_depend_on_the_batch(sparse, said):
-    """The values of the first factual of a pool were once used in the draws of all."""
+    """Regression: values of the first factual of a pool were used in the draws of all."""
     X = pd.DataFrame({"x": np.arange(200) / 2, "told": 3.0 + np.arange(200) % 7})
     X.loc[X["x"] >= 48, "told"] = float("nan")
     explainer = mcce.MCCE(None, decision=lambda rows: rows["x"] >= 50, random_state=1).fit(X)

@@ -108,7 +108,7 @@ def test_random_model_is_reported():
     explainer = fitted(lambda f: np.clip(score(f) + rng.normal(0, 0.01, len(f)), 0, 1))
     with pytest.warns(MCCEWarning, match=AGAIN) as caught:
         explainer.explain(DENIED.iloc[:2], n_samples=10)
-    assert caught[0].filename == __file__  # it points at the user's line
+    assert caught[0].filename == __file__  # the warning points at the user's line
     flipping = itertools.cycle([0.0, 1.0])
     explainer = fitted(lambda f: np.where(next(flipping), "granted", label(f)), "granted")
     with pytest.warns(MCCEWarning, match="not deterministic"):

@@ -15,7 +15,7 @@ from mcce import MCCE, Interval, gower_distance
 from tests.explainer.problem import DENIED, FIXED, SIZES, TABLE, differs, fitted, score
 from tests.marks import examples
 
-# ---------------------------------------------------------------- what comes back
+# ---------------------------------------------------------------- the result
 
 
 def test_result_has_the_training_columns_and_dtypes(found):

@@ -86,7 +86,7 @@ def plausibility(explainer, found):
 
 @pytest.mark.slow
 @examples(5)
-@example("label", 3, 0.95, None, None, 150, False, 1, 0.0)  # of rows taken inwards from below, one stayed below
+@example("label", 3, 0.95, None, None, 150, False, 1, 0.0)  # a refined row stayed below the floor
 @given(
     name=st.sampled_from(["score", "rare", "label", "predicate"]),
     k=st.sampled_from([1, 3]),
@@ -155,7 +155,7 @@ def test_never_more_changes_than_the_plain_method_from_the_same_draws(name, inde
         sparse = found.measures["L0"]
         best = plain.index[plain.index.get_level_values("rank") == 1]
         assert best.isin(sparse.index).all()
-        both = plain.index.intersection(sparse.index)  # draws whose needless changes are set back may become one row
+        both = plain.index.intersection(sparse.index)  # draws may coincide once unneeded changes are reverted
         assert (sparse[both] <= plain[both]).all()
         assert sparse[both].mean() < 0.8 * plain[both].mean()
 
@@ -286,7 +286,7 @@ def test_order_and_batches_of_factuals_do_not_matter(independent):
 def test_repeated_explain_is_equal_and_another_seed_differs(found):
     again = explainer_of("score").explain(FEW, n_samples=60, n_counterfactuals=2, sparse=True)
     assert_same(found, again)
-    # another seed has other draws; the score of plausibility has no chance in it
+    # another seed gives other draws; the plausibility score is deterministic
     one, other = (explainer.explain(FEW, n_samples=60) for explainer in (explainer_of("score"), fitted(random_state=2)))
     assert not other.frame.equals(one.frame)
 
@@ -335,7 +335,7 @@ def test_rows_are_ordered_by_the_requested_measures(measures, columns):
 @pytest.mark.slow
 def test_feature_with_high_cost_is_avoided():
     explainer = explainer_of("score")
-    settings = {"n_samples": 60, "sparse": True, "floor": 0.0}  # a floor may demand what costs much
+    settings = {"n_samples": 60, "sparse": True, "floor": 0.0}  # a floor can increase the cost
     free = explainer.explain(DENIED, **settings)
     dear = explainer.explain(DENIED, **settings, measures="gower", feature_weights={"income": 1000, "since": 1000})
 

@@ -89,7 +89,7 @@ def test_interrupt_at_any_query_leaves_explainer_usable(options):
 
     calls, at = itertools.count(), -1
     explainer = fitted(interrupted)
-    explainer.explain(SOME, **options)  # the first sparse call also learns what is usual
+    explainer.explain(SOME, **options)  # the first sparse call also learns the usual values
     begun = next(calls)
     before = explainer.explain(SOME, **options)
     n_calls = next(calls) - begun - 1
@@ -99,7 +99,7 @@ def test_interrupt_at_any_query_leaves_explainer_usable(options):
             explainer.explain(SOME, **options)
         at = -1
         assert_same(explainer.explain(SOME, **options), before)
-    at = next(calls) + 1  # and in fit: the next one is as new
+    at = next(calls) + 1  # and in fit: the next fit is unaffected
     with pytest.raises(KeyboardInterrupt):
         explainer.fit(TABLE)
     at = -1
@@ -111,7 +111,7 @@ def test_two_threads_can_share_an_explainer(options):
     explainer = fitted(n_jobs=2)
     parts = [SOME, DENIED.iloc[6:12]]
     alone = [explainer.explain(part, **options) for part in parts]
-    fresh = fitted(n_jobs=2)  # what is learned at the first call is learned by both at once
+    fresh = fitted(n_jobs=2)  # both learn the parts of the first call at the same time
     found, both = {}, threading.Barrier(2, timeout=60)
 
     def work(i):
@@ -133,7 +133,7 @@ def test_model_is_never_queried_by_two_threads_at_once(options):
 
     def unsafe(rows):
         assert inside.acquire(blocking=False), "queried by two threads at once"
-        time.sleep(0.001)  # slow, so that another thread would come
+        time.sleep(0.001)  # slow enough for another thread to query too
         answer = score(rows)
         inside.release()
         return answer

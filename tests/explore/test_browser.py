@@ -101,7 +101,7 @@ def served():
     """The address of a page with 2,000 rows, and its model."""
     model, X = bank.Moody(), bank.people(2000)
     session = ExplorerSession(bank.explainer(model, X.head(400)), X)
-    assert session.answer({"ask": "plans", "person": 1})["plans"]  # what is learned once
+    assert session.answer({"ask": "plans", "person": 1})["plans"]  # learned once
     with running(session) as address:
         yield address, model
 
@@ -141,7 +141,7 @@ def test_dragged_slider_updates_the_plans(browser, served):
     time.sleep(0.3)
     browser.wait(QUIET)
     queried = [json.loads(each) for each in browser.evaluate("asked")]
-    assert 0 < len(queried) < 25  # not one for each move
+    assert 0 < len(queried) < 25  # not one message per move
     high = queried[-1]["settings"]["features"][str(salary)]["high"]
     stops = browser.evaluate(f"[{slider}.value, {slider}.max].map(Number)")
     assert 0 < stops[0] < stops[1]
@@ -279,7 +279,7 @@ def test_keyboard_suffices(browser, served):
     assert browser.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     browser.press("Enter")
     browser.wait(f"{CARDS}.length >= 1 && {QUIET}")
-    assert browser.evaluate("document.activeElement.tagName") == "H2"  # a reader is taken to what was chosen
+    assert browser.evaluate("document.activeElement.tagName") == "H2"  # the focus moves to the selection
     floor = "document.querySelector('.asked input[type=range]')"
     browser.evaluate(f"{floor}.focus()")
     browser.press("ArrowRight")
@@ -348,7 +348,7 @@ def test_actions_and_consequences_are_distinguished(browser, served):
     assert browser.evaluate("document.querySelector('[data-recourse]').getClientRects().length") == 0  # without a graph
 
 
-# a notebook's model, as anywidget hands it over, whose messages go to the server here
+# a notebook's model as passed by anywidget; its messages go to the server here
 NOTEBOOK = """
 import("./explorer.js").then((module) => {
   const heard = [];
@@ -410,7 +410,7 @@ def test_axe_finds_no_violations(browser, served, axe, scheme):
     assert browser.evaluate(run) == []
     browser.press("Escape")
     if scheme == "dark":
-        return  # to explain all people once is enough
+        return  # explaining all people once is enough
     browser.evaluate(
         "document.querySelectorAll('[role=tab]')[1].click(); document.querySelector('.whole button').click()"
     )

@@ -93,7 +93,7 @@ def test_work_per_row_is_small(fitted):
             sys.setprofile(None)
         return made
 
-    assert calls(6000) - calls(3000) < 3000 * 10  # calls of functions; by a table row each, they were 196
+    assert calls(6000) - calls(3000) < 3000 * 10  # number of function calls; 196 with one per table row
 
 
 class Name:

@@ -515,7 +515,7 @@ def test_plans_match_recourse(causal):
     roles = {X.columns[each["feature"]]: each["role"] for each in plan["changes"]}
     assert roles == dict(zip(changes["feature"], changes["role"]))
     assert roles["education"] == "action"
-    assert roles["salary"] == "consequence"  # not acted on, but it follows
+    assert roles["salary"] == "consequence"  # not an action but a consequence
     usual = {X.columns[each["feature"]]: each["usual"] for each in plan["changes"]}
     consequence = found.consequences.set_index("feature").loc["salary"]
     assert usual["salary"] == f"{consequence['low']:,} to {consequence['high']:,}"

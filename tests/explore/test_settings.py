@@ -1,6 +1,6 @@
 """The R call of an export, run by R with the R package, gives the row of the explorer.
 
-R has the explainer by the file that Python wrote, and the model as a function of its own.
+R loads the explainer from the file that Python wrote; the model is an R function.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Expected results in plain Python, one value at a time, without code of `mcce`.
 
 1. Values are compared as Python values; missing equals missing.
-2. The measures are recomputed from the definition: L0 counts what differs; Gower's step is the difference over the
+2. The measures are recomputed from the definition: L0 counts changed cells; Gower's step is the difference over the
    training range, of ranks for ordered levels, 1 for other levels, missing against a value, and constant columns.
-3. Candidates are judged all, sorted, and the best compared with what was returned.
+3. All candidates are evaluated and sorted, and the best are compared with the returned rows.
 """
 
 from __future__ import annotations

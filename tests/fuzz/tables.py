@@ -1,6 +1,6 @@
 """Random tables with every dtype, unusual names, unusual levels and extreme numbers.
 
-`chance` is a `random.Random`: of hypothesis, which makes a failing case smaller, or seeded, to run by number.
+`chance` is a `random.Random`: of hypothesis, which shrinks a failing case, or seeded, to run by number.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ COLUMNS = {
 }
 
 
-REFUSED = ("too huge", "too tiny", "infinite", "too big int", "complex")  # with a message, whatever is done with them
+REFUSED = ("too huge", "too tiny", "infinite", "too big int", "complex")  # these always raise with a message
 USED = tuple(kind for kind in COLUMNS if kind not in REFUSED)
 
 

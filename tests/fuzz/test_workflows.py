@@ -13,7 +13,7 @@ import mcce
 from tests.fuzz.workflows import OURS, main, try_case
 from tests.marks import nightly_but
 
-# models of statsmodels refuse numbers outside of their family, and fewer rows than coefficients
+# models of statsmodels raise for numbers outside their family, and for fewer rows than coefficients
 REFUSING = {name for name in OURS if mcce.available_samplers()[name].__module__.startswith("mcce.samplers.statsmodels")}
 QUICK, NIGHTLY = range(100_015, 100_020), range(20_000)
 

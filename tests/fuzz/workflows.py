@@ -3,7 +3,7 @@
 1. Draw a table, a model, fixed features, a sampler, constraints and the settings of `explain`.
 2. Fit and explain. An `MCCEError` with a message is an answer; any other exception or warning is a failure.
 3. Check the result by the oracles, and again for another order, batch and number of threads.
-4. Write it in every way it can be written.
+4. Write it in every format.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ SAMPLERS = (
     ["cart", "cart", "forest", "parametric", "rpart", "auto"] + ["by feature"] * 4 + ["everywhere"] * 6 + ["private"]
 )
 OURS = [name for name, cls in sorted(mcce.available_samplers().items()) if cls.__module__.startswith("mcce.")]
-OURS = [name for name in OURS if (HAS_VINE or name != "vine") and name != "dp"]  # which is "private"
-SECONDS = 300  # after which a case is said to hang, on a busy machine too
+OURS = [name for name in OURS if (HAS_VINE or name != "vine") and name != "dp"]  # the "private" case
+SECONDS = 300  # after this time a case counts as hanging, also on a busy machine
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Case:
     only: dict = field(default_factory=dict)
     any_missing: bool = False
     no_copies: bool = False
-    other_scales: bool = False  # distances by ranges that are stated, and not of the table
+    other_scales: bool = False  # distances use the stated ranges, not those of the table
 
     def wants(self, answer):
         return bool(answer >= self.least)
@@ -232,7 +232,7 @@ def is_time(value):
 def everywhere(name, X):
     """Return the conditional of a name for every feature that it models; trees for the others."""
     handled = mcce.available_samplers()[name].handles
-    sampler = mcce.BoostingSampler(max_trees=5) if name == "boosting" else name  # few, as it is slow
+    sampler = mcce.BoostingSampler(max_trees=5) if name == "boosting" else name  # few, because it is slow
     return {n: sampler if kind_of(X[n]) in handled else "cart" for n in X.columns if n != "*"} | {"*": "cart"}
 
 
@@ -304,7 +304,7 @@ def run(case, chance):
         shared = {name: options[name] for name in ("n_samples", "independent", "constraints")}
         check_best(found, explainer.generate(case.known(), **shared), case)
     check_same(found, explainer, case, options, chance)
-    if chance.random() < 0.5:  # it takes as long as all the rest
+    if chance.random() < 0.5:  # it takes as long as all other steps
         write_all(found, explainer, case, chance)
     return "answered" if len(found) else "nothing found"
 
@@ -316,10 +316,10 @@ def check_same(found, explainer, case, options, chance):
     fresh_noise = isinstance(case.sampler, mcce.Privacy) and case.sampler.testing_seed is None
     other = case.explainer(n_jobs=2).fit(case.X) if chance.random() < 0.3 and not fresh_noise else explainer
     if case.only or not np.asarray(case.is_known())[::-step].any():
-        half = case.factuals.iloc[::-1]  # factuals that are named have to be there, and one that can be read
+        half = case.factuals.iloc[::-1]  # named factuals must exist, and at least one must be readable
     try:
         again = other.explain(half, **options)
-    except mcce.InputError as error:  # contradictions of all factuals, though not of those that were left out
+    except mcce.InputError as error:  # contradictions for all factuals except those left out
         if "the constraints leave no value for any" not in str(error):
             raise
         again = found[half.index[0]]
@@ -352,13 +352,13 @@ def write_all(found, explainer, case, chance):
         if chance.random() < 0.2:
             found.save(f"{folder}/found.mcce")
             pd.testing.assert_frame_equal(mcce.Counterfactuals.load(f"{folder}/found.mcce").frame, found.frame)
-        tested = getattr(case.sampler, "testing_seed", None) is not None  # which is not stored
+        tested = getattr(case.sampler, "testing_seed", None) is not None  # not stored
         if chance.random() < 0.2 and not tested and "EstimatorSampler" not in repr(case.sampler):
             explainer.save(f"{folder}/explainer.mcce")
             loaded = mcce.MCCE.load(f"{folder}/explainer.mcce", model=explainer.model)
             again = loaded.explain(case.factuals, **case.options, constraints=case.constraints())
             pd.testing.assert_frame_equal(again.frame, found.frame, check_exact=True)
-        if chance.random() < 0.01:  # pictures take as long as some ten workflows
+        if chance.random() < 0.01:  # pictures take as long as about ten workflows
             found.to_html(f"{folder}/page.html")
 
 
@@ -375,7 +375,7 @@ def main(first, last, conditional=None):
     """Run cases by number, with one conditional if named; print those that fail."""
     outcomes = collections.Counter()
     for number in range(first, last):
-        print(f"\r{number}", end="", file=sys.stderr, flush=True)  # what is seen last is what hung or crashed
+        print(f"\r{number}", end="", file=sys.stderr, flush=True)  # the last number is the case that hung or crashed
         faulthandler.dump_traceback_later(SECONDS, exit=True)
         try:
             outcome = try_case(random.Random(number), conditional)[1]

@@ -15,7 +15,7 @@ P_A = np.array([0.5, 0.3, 0.2])
 P_B = np.array([[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]])  # b given a
 
 
-P_C = np.array([[0.2, 0.8], [0.6, 0.4]])  # c given b; so a and c depend only through b
+P_C = np.array([[0.2, 0.8], [0.6, 0.4]])  # c given b: a and c are independent given b
 
 
 class Plain(ConditionalSampler):

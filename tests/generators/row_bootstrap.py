@@ -1,10 +1,10 @@
 """A direct subclass of `Generator`: whole training rows that have the same fixed values and decision.
 
-1. Donors of a request's row are the training rows with its givens; where there are none, those with its decision.
-2. One of them is drawn by the row's own stream. Its mutable values are taken, the fixed ones are the request's.
-3. A row that breaks a restriction or a rule is rejected.
+1. Donors of a request's row are the training rows with its givens; without any, those with its decision.
+2. One donor is drawn by the stream of the row. Mutable values come from the donor, fixed values from the request.
+3. A row that violates a restriction or a rule is rejected.
 
-It knows nothing of chains: no samplers, no order, no layout.
+It uses no part of chains: no samplers, no order, no layout.
 """
 
 from __future__ import annotations

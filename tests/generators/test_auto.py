@@ -42,10 +42,10 @@ def chosen(X, auto, seed=1, **settings):
 @pytest.mark.parametrize(
     ("process", "auto", "model"),
     [
-        (step, Auto(score="draws"), "cart"),  # forest draws the same, and is dearer
+        (step, Auto(score="draws"), "cart"),  # forest has the same draws at a higher cost
         *nightly_rows(
-            (linear, "auto", "norm"),  # parametric and copula contain it too, but are dearer
-            (noise, "auto", "marginal"),  # ctree without a split is the same, and dearer
+            (linear, "auto", "norm"),  # parametric and copula include it, at a higher cost
+            (noise, "auto", "marginal"),  # ctree without a split is equivalent, at a higher cost
         ),
     ],
 )
@@ -97,7 +97,7 @@ def test_candidate_without_density_is_judged_by_draws():
 
 
 def test_three_donors_of_counts_are_judged_by_draws():
-    """Their shares are thirds, so that most counts are nearly impossible: the log score does not reflect the draws."""
+    """Their shares are thirds, so most counts are nearly impossible: the log score does not reflect the draws."""
     rng = np.random.default_rng(4)
     x = rng.uniform(0, 10, 400)
     X = pd.DataFrame({"x": x, "y": rng.poisson(5 + 4 * x).astype(float)})
@@ -109,7 +109,7 @@ def test_three_donors_of_counts_are_judged_by_draws():
 
 
 def test_candidate_without_density_does_not_affect_other_scores():
-    """Judged by CRPS because of pmm, `auto` lost up to 1.4 of the log score of a row (FICO)."""
+    """Regression: with CRPS because of pmm, `auto` lost up to 1.4 of the log score of a row (FICO)."""
     rng = np.random.default_rng(4)
     x = rng.uniform(0, 10, 400)
     X = pd.DataFrame({"x": x, "y": rng.poisson(5 + 4 * x).astype(float)})
@@ -250,7 +250,7 @@ def test_explainer_chooses_given_its_decision():
     salary = explainer.generator_.choice_.features[1]
     assert salary.feature == "salary"
     without = ChainModel(sampler=Auto(QUICK), fixed=["age", "sex"], random_state=1).fit(X).choice_.features[1]
-    assert salary.best.score > without.best.score + 0.1  # the decision says much about the salary
+    assert salary.best.score > without.best.score + 0.1  # the decision and the salary are strongly dependent
     denied = X[X["salary"] <= middle].head(3)
     assert len(explainer.explain(denied, n_samples=100)) == 3
 

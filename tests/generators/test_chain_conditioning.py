@@ -81,10 +81,10 @@ def test_normal_chain_conditioned_on_its_last_variables(linear, sampler, constra
     with_rejected_rows = type(sampler) is Redrawn or constraint == "rule without bounds"
     with pytest.warns(MCCEWarning, match="rejected by") if with_rejected_rows else nullcontext():
         rows, weights = chain.sample(N, importance=True, **options)
-    # the first variable is drawn before anything is known of the last: its mean is the unconditional one
+    # the first variable is drawn before the last is restricted: its mean is the unconditional one
     unconditional = moments(chain)[0][0]
     assert abs(expected[0] - unconditional) > 0.3
-    # rejected rows are those with little mass: they take a part of the difference with them
+    # rejected rows have little mass: they account for part of the difference
     assert abs(rows["x1"].mean() - expected[0]) > 0.15
     if not with_rejected_rows:
         assert rows["x1"].mean() == pytest.approx(unconditional, abs=0.02)
@@ -92,7 +92,7 @@ def test_normal_chain_conditioned_on_its_last_variables(linear, sampler, constra
     resampled = chain.sample(N, resample=True, **options)
     assert len(resampled) == N
     np.testing.assert_allclose(resampled.mean(), expected, atol=0.06)
-    # brute force: unrestricted rows of another seed that happen to obey
+    # brute force: unrestricted rows of another seed that satisfy the restriction
     free = chain.sample(N, random_state=2)
     obeys = free["x3"] >= 1.5 if constraint == "bound" else free["x3"] >= free["x2"] + 1.0
     assert obeys.mean() == pytest.approx(mass, abs=4 * np.sqrt(mass / N))
@@ -101,7 +101,7 @@ def test_normal_chain_conditioned_on_its_last_variables(linear, sampler, constra
 
 @pytest.mark.slow
 def test_mean_weight_is_the_allowed_probability(linear):
-    """Also with a bound and rules, and with limited numbers of draws."""
+    """Holds also with a bound and rules, and with limited numbers of draws."""
     chain = ChainModel(sampler="norm", random_state=1).fit(linear)
     request = DrawRequest(
         np.empty((N, 0)),
@@ -148,7 +148,7 @@ def test_cells_of_a_small_table_have_their_exact_shares(shop, within, keeps, kin
     def shares(rows, weights):
         return (weights.groupby([rows[name] for name in shop]).sum() / weights.sum()).reindex(truth.index, fill_value=0)
 
-    few_are_left = "colour" not in within  # a small blue thing never costs so much
+    few_are_left = "colour" not in within  # small blue items never cost that much
     with pytest.warns(MCCEWarning, match=f"{N} rows .* rejected by 'price'") if few_are_left else nullcontext():
         rows, weights = chain.sample(N, within=within, importance=True)
     assert keeps(rows).all()

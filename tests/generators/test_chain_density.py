@@ -122,9 +122,9 @@ def test_realistic_rows_rank_above_shuffled_ones():
 
 
 def test_realistic_loans_rank_above_shuffled_ones(chain, loans):
-    """Densities of columns with point mass differ from row to row for reasons of measure; the margin takes that off.
+    """Densities of columns with point mass differ between rows because of the base measure; the margin removes this.
 
-    No perfect ranking is to be had: a random forest trained to tell such rows apart had 0.86 on one split like this.
+    A perfect ranking is impossible: a random forest trained to classify such rows had 0.86 on such a split.
     """
     train, test = loans
     margin = ChainModel(fixed=["age", "sex"], sampler="marginal", random_state=1).fit(train)

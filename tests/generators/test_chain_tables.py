@@ -119,15 +119,15 @@ def test_restricted_draws_stay_within_bounds_and_infeasible_rows_are_dead(famili
     restrictions = {"kids": Within(low=low, high=high), "grade": Within(levels=levels)}
     drawn = chain.draw(replace(request, restrictions=restrictions))
     np.testing.assert_array_equal(drawn.rejected, no_kids | no_grade)
-    assert np.isfinite(drawn.rows).all()  # rejected rows too: the conditionals that follow need not take missing values
+    assert np.isfinite(drawn.rows).all()  # rejected rows too: later conditionals need not accept missing values
     alive = drawn.rows[~drawn.rejected]
     kids, grade, pay = drawn.rows[:, 1], drawn.rows[:, 2], drawn.rows[:, 3]
     assert ((kids >= low) & (kids <= high) & (kids == np.rint(kids)))[~drawn.rejected].all()
     assert levels[numbers, grade.astype(int)][~drawn.rejected].all()
-    # the pay follows the kids that were drawn, not those that would have been
+    # the pay depends on the restricted draw of kids, not on the unrestricted one
     assert (alive[:, 3] - 10.0 * alive[:, 1]).mean() == pytest.approx(0.0, abs=1.0)
     assert np.corrcoef(pay[~drawn.rejected], kids[~drawn.rejected])[0, 1] > 0.9
-    # kids are drawn first: from the free ones that are allowed
+    # kids are drawn first, from the allowed values
     for rows, allowed in ((numbers % 4 == 1, (4, 5, 6)), (numbers % 4 > 1, (0, 1, 2, 3, 4))):
         counts = [[(part == k).sum() for k in allowed] for part in (kids[rows], free[:, 1])]
         seen = np.array(counts)[:, np.sum(counts, axis=0) > 9]

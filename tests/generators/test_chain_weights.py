@@ -95,14 +95,14 @@ def test_leave_one_out_removes_the_weight(X, counts):
         without = mcce.ChainModel(sampler=sampler, fixed=["age"])
         without.fit(numbers.drop(index=heavy), sample_weight=np.delete(weights, heavy))
         density = without.log_density(numbers.iloc[[heavy]]).iloc[0]
-        assert abs(left_out[heavy] - density) < 0.15  # bandwidths stay as they are
+        assert abs(left_out[heavy] - density) < 0.15  # bandwidths are unchanged
 
 
 def test_rows_of_weight_zero_are_absent(X):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, N)
     weights[:60] = 0.0
     X = X.copy()
-    X.loc[X.index[:60], "savings"] = 1e9  # what is absent has no range
+    X.loc[X.index[:60], "savings"] = 1e9  # absent rows do not extend the range
     with_zeros = mcce.ChainModel(fixed=FIXED, random_state=1).fit(X, sample_weight=weights)
     without = mcce.ChainModel(fixed=FIXED, random_state=1).fit(X.iloc[60:], sample_weight=weights[60:])
     assert _same(with_zeros.sample(200), without.sample(200)) == 1.0

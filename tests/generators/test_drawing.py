@@ -63,7 +63,7 @@ def test_unrestricted_rows_are_identical_with_and_without_restrictions(chain):
     is_free = (np.arange(N) % 4 > 0) & (np.arange(N) % 5 > 0)
     np.testing.assert_array_equal(drawn[is_free], free[is_free])
     assert (drawn[~is_free] != free[~is_free]).any()
-    # what restricts no row changes nothing at all
+    # a restriction of no row has no effect
     nothing = {"kids": Within(low=np.full(N, -np.inf)), "grade": Within(levels=np.ones((N, 3), dtype=bool))}
     np.testing.assert_array_equal(chain.draw(request_of(restrictions=nothing)).rows, free)
     always = (AtLeast(RENT, PAY, -1e6, bounds=False), AtLeast(KIDS, AGE, -1e6, bounds=False))

@@ -27,7 +27,7 @@ def test_row_without_allowed_value_is_dead_and_continues_with_another_value():
     np.testing.assert_allclose(np.exp(found.log_mass), np.where(rejected, 0.0, 5 / 20))
     np.testing.assert_array_equal(rejected, low == 100.0)
     assert (values[~rejected] >= 15.0).all()
-    assert np.isin(values[rejected], TABLE["x"]).all()  # later conditionals need not take missing values
+    assert np.isin(values[rejected], TABLE["x"]).all()  # later conditionals need not accept missing values
     # a row's draw does not depend on the rejected rows beside it
     alone = np.array([3, 7])
     again = conditional.at(alone).draw_within(within.take(alone))

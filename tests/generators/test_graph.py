@@ -113,7 +113,7 @@ def test_ordering_of_shapr():
     }
     joint = Graph.from_ordering([["age", "sex"], "education", ["salary", "savings"]], True)
     assert joint.predictors(joint.order())["savings"] == ["age", "sex", "education", "salary"]
-    assert joint.descendants("salary") == []  # they share a cause, neither is one of the other
+    assert joint.descendants("salary") == []  # they share a cause; neither causes the other
     assert Graph.read({"causal_ordering": [["age", "sex"]], "confounding": True}).confounded == (("age", "sex"),)
 
 

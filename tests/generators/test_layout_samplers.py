@@ -55,7 +55,7 @@ class Strict(MarginalSampler):
 def test_missing_values_matter_only_if_the_sampler_sees_them():
     with pytest.raises(SamplerError, match=r"for 'y' does not handle missing values, and 'y' has some; fill them"):
         made({"y": Strict(), "*": "cart"})
-    made({"x": Strict(), "*": "cart"})  # is visited before y
+    made({"x": Strict(), "*": "cart"})  # visited before y
     layout = ChainLayout.arrange(SCHEMA, ["y"], ["x", "job", "age"], False)
     sampler = {"job": Strict(), "*": "cart"}
     with pytest.raises(SamplerError, match="for 'job' does not handle missing values, and 'y' has some"):

@@ -93,7 +93,7 @@ def many_levels(rng, n, levels=20):
 
 @pytest.mark.slow
 def test_noise_with_many_levels_has_almost_no_association(rng):
-    """Uncorrected, 20 levels score 0.25 to 0.29 here. The square is unbiased but for what lies below 0."""
+    """Uncorrected, 20 levels score 0.25 to 0.29 here. The square is unbiased except for truncation at 0."""
     n = 300
     with_number = [associate(many_levels(rng, n), rng.normal(size=n)) for _ in range(60)]
     with_levels = [associate(many_levels(rng, n), many_levels(rng, n)) for _ in range(60)]

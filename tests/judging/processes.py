@@ -1,6 +1,6 @@
 """Known processes, and conditionals that are correct or wrong in a known way; nothing is fitted.
 
-Two numbers and two groups are given. The target is normal around 1 + z1, or a level with probabilities that hang on z1.
+Two numbers and two groups are given. The target is normal around 1 + z1, or a level with probabilities dependent on z1.
 """
 
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class Levels:
 
 RIGHT, RIGHT_WITH_ZEROS, RIGHT_LEVELS = Normal(), Normal(zeros=0.3), Levels()
 
-# the truth, and a conditional that is wrong in one way; spreads are right on average where spread is not the point
+# the truth, and a conditional with one error; spreads are correct on average unless they are the error
 WRONG = {
     "too narrow": (Normal(), Normal(sd=0.75)),
     "biased": (Normal(), Normal(shift=0.3)),

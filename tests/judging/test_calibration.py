@@ -35,7 +35,7 @@ def test_correct_probabilities_pass_at_the_level_with_few_draws(n_draws):
 
 
 def test_equal_rows_give_pearsons_test():
-    # with very many draws the probabilities are known, and what evenness adds is what the shares say already
+    # with very many draws the probabilities are known, and evenness adds no information to the shares
     q = np.tile([0.5, 0.2, 0.3], (400, 1))
     counts = np.column_stack([(q * 1_000_000).astype(int), np.zeros(400, dtype=int)])
     observed = np.repeat([0, 1, 2], [220, 60, 120])

@@ -57,7 +57,7 @@ def test_rejected_features_are_named_worst_first(criticism):
 def test_text_has_one_sentence_per_feature(criticism):
     lines = repr(criticism).split("\n")
     assert lines[0] == "3 conditionals judged by 300 new rows: 2 rejected at level 0.05"
-    assert len(lines) == 5 + 2  # and two samplers to try
+    assert len(lines) == 5 + 2  # and two suggested samplers
     for line, says in zip(lines[2:], criticism.sentences):
         assert line.endswith(says)
     assert "right: passes (p = " in lines[2]

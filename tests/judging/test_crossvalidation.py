@@ -41,7 +41,7 @@ def test_large_table_is_sampled_without_replacement_in_random_order():
     table = table_of(pd.DataFrame({"row": np.arange(1000.0)}))
     folds = Folds.deal(table, 4, 200, seed=3)
     assert folds.rows.size == np.unique(folds.rows).size == 200
-    assert 400 < folds.rows.mean() < 600  # not the first ones
+    assert 400 < folds.rows.mean() < 600  # not the first rows
     assert sum(unseen.n_rows for _, unseen in folds.parts) == 200
     assert not np.array_equal(folds.rows, Folds.deal(table, 4, 200, seed=4).rows)
 
@@ -51,7 +51,7 @@ def test_scores_of_a_known_process_match_its_density():
     record = run(line(2000), {"norm": NormSampler()})["norm"]
     mean, error = mean_and_error(record.log_scores)
     assert abs(mean - -0.5 * np.log(2 * np.pi * np.e * 0.25)) < 3 * error + 0.005
-    mean, error = mean_and_error(record.losses)  # of a normal, CRPS is sd / sqrt(pi) in the mean
+    mean, error = mean_and_error(record.losses)  # the mean CRPS of a normal is sd / sqrt(pi)
     assert abs(mean - 0.5 / np.sqrt(np.pi)) < 3 * error + 0.002
     assert len(record.folds) == 5
     assert record.log_scores.size == record.losses.size == 2000

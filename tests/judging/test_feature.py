@@ -2,8 +2,8 @@
 
 At level 0.05, 300 new rows and 40 draws, over 200 seeds: too narrow (sd 0.75 for 1) 1.00, biased (by 0.3 sd) 0.99,
 heteroscedastic (log sd 0.5 z) 1.00, a missing interaction (0.6 sd) 1.00, wrong atoms (20 for 30 per cent) 0.94.
-Right ones, over 1000 seeds, are rejected at levels 0.01, 0.05, 0.1: numbers 0.011, 0.051, 0.109; numbers with point
-mass 0.007, 0.035, 0.092; levels 0.010, 0.044, 0.096. The tests below repeat it with fewer seeds.
+Correct ones, over 1000 seeds, are rejected at levels 0.01, 0.05, 0.1: numbers 0.011, 0.051, 0.109; numbers with point
+mass 0.007, 0.035, 0.092; levels 0.010, 0.044, 0.096. The tests below use fewer seeds.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ def test_correct_conditional_passes_at_its_level(right, tests, seeds):
         assert stats.kstest(p, "uniform").pvalue > 0.005, name
         for level in (0.01, 0.05, 0.1):
             assert (p <= level).sum() <= stats.binom.ppf(0.998, seeds, level), (name, level)
-    if "p_shape" in tests:  # permutations know nothing of what they permute
+    if "p_shape" in tests:  # the same permutations apply to all columns
         assert abs(stats.spearmanr([each.p_shape for each in found], [each.p_where for each in found])[0]) < 0.2
 
 

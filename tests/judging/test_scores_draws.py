@@ -91,4 +91,4 @@ def test_brier_score_of_a_row_matches_hand_calculation():
     brier, spread = score_levels(np.array([[3, 1, 0]]), np.array([1]))
     shares = np.array([0.75, 0.25, 0.0])
     assert brier[0] == pytest.approx(((shares - [0, 1, 0]) ** 2).sum() - (shares * (1 - shares)).sum() / 3)
-    assert spread[0] == pytest.approx(3 / 6)  # of 6 pairs of draws 3 differ
+    assert spread[0] == pytest.approx(3 / 6)  # 3 of 6 pairs of draws differ

@@ -16,7 +16,7 @@ SIGMOID = 1 / (1 + np.exp(-ROWS["x"].to_numpy()))
 
 
 class Says:
-    """A model whose methods return what they are given: Says(predict_proba=..., classes_=...)."""
+    """A model whose methods return the given values: Says(predict_proba=..., classes_=...)."""
 
     def __init__(self, classes_=None, **replies):
         if classes_ is not None:

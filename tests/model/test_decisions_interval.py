@@ -32,7 +32,7 @@ def test_margin_on_the_probability_of_one_of_three_classes():
     model = RandomForestClassifier(20, random_state=1).fit(X, Y3)
     paid = model.predict_proba(X)[:, list(model.classes_).index("paid")]
     hits = np.flatnonzero(np.isclose(paid, 0.65) | np.isclose(paid, 0.3))
-    assert hits.size  # ties at the margin are there
+    assert hits.size  # ties at the margin occur
     np.testing.assert_array_equal(wanted(Interval(0.5, 1, of="paid", margin=0.15), model), paid >= 0.65)
     np.testing.assert_array_equal(wanted(Interval(0, 0.5, of="paid", margin=0.2), model), paid <= 0.3)
     both = wanted(Interval(0.2, 0.8, closed="neither", of="paid", margin=0.1), model)
@@ -184,7 +184,7 @@ def test_interval_with_margin_and_label_round_trips():
     assert pickle.loads(pickle.dumps(interval)) == interval
     assert from_state(to_state(interval)) == interval
     old = {k: v for k, v in to_state(Interval(0, 1)).items() if k not in ("margin", "label")}
-    assert from_state(old) == Interval(0, 1)  # written before there were margins
+    assert from_state(old) == Interval(0, 1)  # written before margins existed
 
 
 def test_mccer_has_no_margin():

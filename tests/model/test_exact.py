@@ -55,7 +55,7 @@ def test_exact_model_has_the_scores_and_decisions_of_the_model(model: Any, y: An
     scores = exact.scores(exact.columns(X))
     held = [np.all([(scores @ w >= low) & (scores @ w <= high) for w, low, high in way], axis=0) for way in
             demands(decision, exact)]  # fmt: skip
-    assert (np.any(held, axis=0) == decision.evaluate(X, "rows").wanted).mean() > 0.98  # but for ties
+    assert (np.any(held, axis=0) == decision.evaluate(X, "rows").wanted).mean() > 0.98  # except for ties
 
 
 def test_lightgbm_with_missing_values() -> None:
@@ -105,6 +105,6 @@ def test_probability_of_one_of_several_classes_is_not_linear() -> None:
 
 def test_exact_model_that_disagrees_with_the_model_raises() -> None:
     model = GradientBoostingClassifier(n_estimators=3, loss="exponential").fit(X, THREE > 0)
-    decision = resolve_decision((0.6, 1), model)  # whose probabilities are not logistic in the raw score
+    decision = resolve_decision((0.6, 1), model)  # its probabilities are not logistic in the raw score
     with pytest.raises(NotExactError, match="not those that its trees or weights give"):
         read_model(decision, X.head(1)).check(X, decision)

@@ -71,7 +71,7 @@ def test_saved_copy_has_answers_but_no_table():
     table = table_of(20_000)
     kept = training_rows(table)
     saved = pickle.dumps(kept)
-    assert len(saved) < 8 * len(table)  # less than one column of it
+    assert len(saved) < 8 * len(table)  # smaller than one column of the table
     loaded = pickle.loads(saved)
     assert loaded.known_table() is None
     np.testing.assert_array_equal(loaded.wanted(), table["x"] >= 50)

@@ -52,10 +52,10 @@ def test_every_counterfactual_reaches_the_share(explainer, sparse, robust):
 
 @pytest.mark.slow
 def test_nearest_robust_row_is_accepted_by_fresh_refits():
-    """Refits move a threshold by a normal error, so that the true share of refits that accept x is known.
+    """Refits shift a threshold by a normal error, so the true share of refits that accept x is known.
 
-    The nearest row that nine in ten of the refits at hand accept was chosen among many to please them: with 30 of them
-    one in three such rows had a true share of 0.9.
+    Selecting the nearest row accepted by nine in ten of the given refits is optimistic: with 30 refits, one in three of
+    these rows had a true share of 0.9.
     """
     schema = Schema.from_data(pd.DataFrame({"x": [-4.0, 4.0]}))
     rows = np.linspace(0.0, 4.0, 400)[:, None]
@@ -96,9 +96,9 @@ def test_number_of_refits_that_may_reject(n_refits, share, refusals):
 
 @pytest.mark.slow
 def test_best_of_many_rows_is_accepted_by_fresh_refits():
-    """Each row is accepted by each refit with its own chance, so that some rows please the refits at hand alone.
+    """Each row has its own probability of acceptance by a refit, so some rows are accepted by the given refits only.
 
-    The first row that all of 30 refits accept had a true share of 0.9 in about one case of two.
+    The first row that all of 30 refits accept had a true share of 0.9 in about half of the cases.
     """
     rng, good = np.random.default_rng(5), 0
     for _ in range(200):
@@ -134,7 +134,7 @@ def test_answer_matches_querying_every_model_for_every_draw(explainer):
     by_hand = explainer.select(lasting, REFUSED)
     pd.testing.assert_frame_equal(found.frame, by_hand.frame)
     without = explainer.explain(REFUSED, n_samples=300)
-    assert found.measures["L0"].mean() > without.measures["L0"].mean()  # what lasts costs more
+    assert found.measures["L0"].mean() > without.measures["L0"].mean()  # robust rows cost more
 
 
 def test_shares_are_reported_without_a_requirement(explainer):
@@ -151,7 +151,7 @@ def test_noise_is_the_share_of_accepted_neighbours():
     model = LogisticRegression(max_iter=5000).fit(table, table["a"] > 100)
     schema = Schema.from_data(table)
     decision = resolve_decision((0.5, 1), model)
-    edge = -(model.intercept_[0] + 50 * model.coef_[0, 1]) / model.coef_[0, 0]  # where the model says a half, at b = 50
+    edge = -(model.intercept_[0] + 50 * model.coef_[0, 1]) / model.coef_[0, 0]  # where the model returns 0.5, at b = 50
     requirement = Robust(noise={"a": 0.1}, share=0.7)
     robustness = Robustness.resolve(requirement, (0.5, 1), decision, schema, np.array([0, 1]), 3)
     a = edge * np.array([0.85, 1.0, 1.03, 1.2])

@@ -23,7 +23,7 @@ from tests.marks import nightly, slow
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Threads of OpenMP that wait for a busy core make small models slow."""
+    """Use one thread: OpenMP threads that wait for a busy core make small models slow."""
     with threadpool_limits(1):
         yield
 

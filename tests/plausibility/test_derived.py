@@ -112,7 +112,7 @@ def test_inconsistent_rows_are_counted_and_named():
     X.loc["r20", "dti"] = np.nan
     formula = fit_formula("dti", FORMULAS["dti"], X)
     assert (formula.rows, formula.exceptions, formula.first) == (599, 2, ("r7", "r300"))
-    assert formula.says == "dti == round((rent + instalment) / income, 2)"  # though a value has three decimals
+    assert formula.says == "dti == round((rent + instalment) / income, 2)"  # although one value has three decimals
     assert "2 of 599 training rows, 0.33%, disagree; the first: r7, r300" in str(formula)
 
 

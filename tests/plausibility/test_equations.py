@@ -86,7 +86,7 @@ def test_equations_with_few_exceptions_are_proposed(words):
     X["t"] = (FORMS | ONE_COLUMN)[words](X)
     wrong = np.array([5, 77, 200, 411, 640, 799])
     values = X["t"].tolist()
-    for k in wrong:  # the next value that is another one
+    for k in wrong:  # the next distinct value
         values[k] = next(each for each in np.roll(values, -k).tolist() if each != values[k])
     X["t"] = pd.Series(values, dtype=X["t"].dtype)
     X = X.set_index("r" + X.index.astype(str))

@@ -43,7 +43,7 @@ def test_numbers_have_normal_scores_and_levels_indicators(fitted):
     ranks = scipy.stats.rankdata(matrix[:, 0])
     np.testing.assert_allclose(z[:, linear.number[0]], scipy.stats.norm.ppf((ranks - 0.5) / len(matrix)), atol=0.02)
     indicators = z[:, [place for place in linear.levels if place >= 0]]
-    assert indicators.shape[1] == 2  # the most frequent level has none
+    assert indicators.shape[1] == 2  # the most frequent level has no score
     np.testing.assert_allclose(indicators.sum(axis=1), matrix[:, 1] != 0, atol=1e-12)
     np.testing.assert_allclose(z[:, linear.missing[3]], np.isnan(matrix[:, 3]), atol=1e-12)
 

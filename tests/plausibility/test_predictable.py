@@ -25,7 +25,7 @@ def test_number_nearly_predicted_by_others_is_named():
     X["z"] = X["x"] + 2 * X["y"] + r.normal(0, 0.02, 1500)
     found = predicted(X)
     assert set(found) == {"x", "y", "z"}
-    assert abs(found["z"] - (1 - 0.02**2 / X["z"].var())) < 0.005  # normal scores at the ends cost a little
+    assert abs(found["z"] - (1 - 0.02**2 / X["z"].var())) < 0.005  # normal scores at the ends lose a little
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0])
@@ -81,7 +81,7 @@ def test_columns_of_a_formula_are_not_named():
 
 
 def test_sum_of_nonlinear_functions_is_named():
-    X = load_diabetes(as_frame=True).data  # cholesterol is that of LDL and HDL and a fifth of exp(s5), all scaled
+    X = load_diabetes(as_frame=True).data  # cholesterol is LDL plus HDL plus a fifth of exp(s5), all scaled
     found = predicted(X)
     assert set(found) == {"s1", "s2", "s3"}
     assert min(found.values()) > 0.999

@@ -54,7 +54,7 @@ def test_true_relations_are_found(words):
     if words.startswith(("a <= most", "start")):
         found = {each for each in found if "days" not in each}
     assert words in found
-    assert len(found) <= (2 if "start" in X else 1)  # `start` is a date of its own, a number of days after `a`
+    assert len(found) <= (2 if "start" in X else 1)  # `start` is another date, a number of days after `a`
 
 
 def test_unrelated_columns_have_no_relation():
@@ -153,7 +153,7 @@ def test_codes_neither_hide_nor_create_an_order():
 
 
 def test_relation_with_one_exception_is_not_exact():
-    n = 30_000  # more than are looked at as evidence
+    n = 30_000  # more than are used as evidence
     a = rng().poisson(3, n)
     X = pd.DataFrame({"a": a, "b": a + rng(2).poisson(1, n)})
     assert said(X) == ["a <= b"]
@@ -197,7 +197,7 @@ def test_probability_of_a_function_is_an_upper_bound_over_permutations(seed):
 def test_finest_column_is_determined_in_every_column_order(words, decimals):
     X = table(words, decimals)
     if words.startswith("left") and decimals == 2:
-        words = "income == left + spent"  # as fine as the others: a sum says the same
+        words = "income == left + spent"  # as precise as the others: equivalent to a sum
     assert {tuple(said(X[order])) for order in orders_of(X)} == {(words,)}
 
 
@@ -251,7 +251,7 @@ def test_numbers_of_any_size_are_compared_without_a_warning(scale):
     assert said(pd.DataFrame({"a": a, "b": b, "total": a + b, **unrelated})) == ["total == a + b"]
     more = count + rng(3).poisson(0.5, 300)
     assert said(pd.DataFrame({"count": count * scale, "more": more * scale})) == ["count <= more"]
-    if scale > 1e-310:  # below, few values are left
+    if scale > 1e-310:  # below it, few values remain
         assert said(pd.DataFrame({"a": a, "twice": 2 * a, **unrelated})) == ["twice == 2 * a"]
 
 
@@ -291,13 +291,13 @@ def test_order_with_few_exceptions_is_soft():
     found = mcce.find_relations(X)
     assert (said(X), [each.says for each in found.soft]) == ([], ["a <= b"])
     assert (found.soft[0].rows, found.soft[0].exceptions, found.soft[0].first) == (997, 3, (3, 50, 700))
-    X.loc[X.index[::40], "a"] += 30  # 2.5 in a hundred
+    X.loc[X.index[::40], "a"] += 30  # 2.5 per cent
     assert mcce.find_relations(X).soft == ()
 
 
 def test_order_explained_by_chance_is_not_soft():
     r = rng()
-    for above in (3.0, 4.5):  # 1.7 and 0.1 in a hundred are above by chance
+    for above in (3.0, 4.5):  # 1.7 and 0.1 per cent are above by chance
         X = pd.DataFrame({"low": r.normal(size=3000), "high": r.normal(above, 1, 3000)})
         assert mcce.find_relations(X).soft == ()
 
@@ -382,7 +382,7 @@ def test_text_of_a_relation_is_a_rule_and_round_trips(name):
             assert each.table is not None
             continue
         broken = ~resolve_rule(mcce.rule(each.says), schema).holds(matrix, matrix)
-        if each.kind in ("order", "together"):  # equations hold to half of the last digit
+        if each.kind in ("order", "together"):  # equations hold up to half of the last digit
             broken &= ~X[list(each.columns)].isna().any(axis=1).to_numpy() | ("missing(" in each.says)
             assert broken.sum() == each.exceptions
         before = resolve_relation(each, schema)

@@ -44,7 +44,7 @@ def test_relations_can_be_printed_and_selected():
 
 
 def score(rows):
-    """Both copies count, and each column that a search might change alone."""
+    """Both copies have an effect, and each column that a search might change alone."""
     good = rows["pay"] + rows["salary"] + rows["income"] + 2 * rows["bonus"] + 5 * (rows["works"] == "yes")
     return (good - rows["debt_eur"] - 6 * rows["asked_in_all"] + 3 * rows["asked"]).to_numpy(dtype=float)
 
@@ -192,7 +192,7 @@ def test_one_warning_names_relations_and_passing_them_confirms():
     assert "\n" not in messages[0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", ".*unchangeable facts", mcce.exceptions.AdviceWarning)  # when one was born
+        warnings.filterwarnings("ignore", ".*unchangeable facts", mcce.exceptions.AdviceWarning)  # year of birth
         confirmed = mcce.MCCE(score, decision=(180.0, np.inf), fixed=["age"], random_state=1)
         confirmed.fit(X, relations=explainer.relations_)
         confirmed.explain(denied(3), sparse=True, n_samples=50)

@@ -118,7 +118,7 @@ def test_count_weights_keep_the_level_of_the_population():
     kept = ~rare | (rng.random(len(X)) < 0.25)
     weights = np.where(rare, 4.0, 1.0)[kept]
     found = quantiles(*fit(X[kept], also=fresh, weights=weights), fresh)
-    assert abs((found < 0.1).mean() - 0.1) < four_deviations(1_000, 0.1)  # what unequal weights are worth
+    assert abs((found < 0.1).mean() - 0.1) < four_deviations(1_000, 0.1)  # the effective sample size of unequal weights
 
 
 # ---------------------------------------------------------------- power
@@ -250,7 +250,7 @@ def test_known_parts_of_source_rows_do_not_change_the_score():
     common = rng.standard_normal(400)
     X = pd.DataFrame({f"x{j}": np.round(common + rng.standard_normal(400), 1) for j in range(66)})
     X.loc[rng.random(400) < 0.1, "x3"] = np.nan
-    scorer, schema = fit(X)  # of as many trees
+    scorer, schema = fit(X)  # with as many trees
     matrix = np.ascontiguousarray(schema.encode(X).matrix)
     factuals, places = matrix[:20].copy(), rng.permutation(np.repeat(np.arange(20), 6))
     factuals[4, 5] = 99.0  # out of range
@@ -264,7 +264,7 @@ def test_known_parts_of_source_rows_do_not_change_the_score():
         cells = scorer.inner(rows, fold)
         distance = scorer.distance(rows, fold)
         origins = scorer.origins(factuals.copy(), places, kept=kept)
-        for _ in range(2):  # the second time, all is known
+        for _ in range(2):  # the second call uses cached results
             np.testing.assert_array_equal(scorer.inner(rows, fold, origins), cells)
             np.testing.assert_allclose(scorer.distance(rows, fold, origins), distance, atol=1.1e-10)
         scorer.move_origins(origins, places[:1], rows[:1], fold[:1])
@@ -291,8 +291,8 @@ def test_rows_near_enough_may_score_higher_and_others_score_their_distance(n_cha
     np.testing.assert_allclose(found[~is_near], exact[~is_near], atol=1.1e-10)
     assert (exact[is_near] <= found[is_near] + 1.1e-10).all()
     assert (found[is_near] <= enough[is_near] + 1.1e-10).all()
-    assert (found > exact + 1e-6).any()  # so that something was saved
-    for some in (slice(None), slice(400)):  # what was found before changes nothing
+    assert (found > exact + 1e-6).any()  # the cache was used
+    for some in (slice(None), slice(400)):  # cached results have no effect
         np.testing.assert_allclose(scorer.distance(rows[some], fold[some], origins[some]), exact[some], atol=1.1e-10)
 
 
@@ -337,7 +337,7 @@ def test_number_that_contradicts_a_collinear_one_is_rejected():
     assert (quantiles(scorer, schema, middle.assign(perimeter=middle["perimeter"] + shift)) < FLOOR).mean() > 0.95
 
 
-# ---------------------------------------------------------------- judged for what changes
+# ---------------------------------------------------------------- scores of changed cells
 
 
 def cell_shares(scorer, row, fold):
@@ -473,7 +473,7 @@ def test_score_reaches_the_floor_exactly_if_its_quantile_does(calibration, floor
     least = scale.least(floor)
     scores = np.arange(-6, 6.5, 0.5)
     near = abs(floor * (len(calibration) + 1) - round(floor * (len(calibration) + 1)))
-    if near == 0 or near > 1e-6:  # a floor within rounding of a quantile may go either way
+    if near == 0 or near > 1e-6:  # a floor within rounding of a quantile may be on either side
         np.testing.assert_array_equal(scores >= least, scale.share(scores) >= floor)
     by_hand = [(1 + sum(c <= s for c in calibration)) / (len(calibration) + 1) for s in scores]
     np.testing.assert_array_equal(scale.share(scores), by_hand)

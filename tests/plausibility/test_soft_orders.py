@@ -42,7 +42,7 @@ def copula(kind, n, k, r):
     common, own = r.normal(size=(n, 1)), r.normal(size=(n, k))
     if kind == "gaussian":
         return np.sqrt(rho) * common + np.sqrt(1 - rho) * own
-    if kind == "clayton":  # related below all
+    if kind == "clayton":  # related below a threshold
         theta = r.uniform(0.5, 6)
         u = (1 + r.exponential(size=(n, k)) / r.gamma(1 / theta, 1, (n, 1))) ** (-1 / theta)
         return norm.ppf(u.clip(1e-12, 1 - 1e-12))

@@ -1,4 +1,4 @@
-"""Reasons not to send an answer, as rules on encoded rows; texts are in `tests/report/test_suspicious.py`."""
+"""Reasons to withhold an answer, as rules on encoded rows; texts are in `tests/report/test_suspicious.py`."""
 
 from __future__ import annotations
 

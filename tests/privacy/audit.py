@@ -1,7 +1,7 @@
 """An empirical audit: a lower bound on epsilon from many fits to two neighbouring tables.
 
-1. Fit to each table many times, and take of each fit the number that tells the tables apart best.
-2. With the first half choose a threshold, and whether to look above or below it.
+1. Fit to each table many times, and take from each fit the statistic that separates the tables best.
+2. With the first half choose a threshold, and the side of it.
 3. With the second half, Clopper-Pearson bounds of the two probabilities give a lower bound on epsilon, as
    log((p - delta) / p').
 """
@@ -16,7 +16,7 @@ def lower_bound(with_row, without, delta=0.0):
     """Return a lower bound on epsilon at 1 - LEVEL, from the statistics of fits with and without one row."""
     a, b = np.asarray(with_row, dtype=float), np.asarray(without, dtype=float)
     half = a.size // 2
-    # more rows count more: with the row look above a threshold, without it below
+    # an added row increases counts: above the threshold with the row, below it without
     tries = [(_bound(a[:half], b[:half], cut, delta), 1, cut) for cut in np.unique(a[:half])]
     tries += [(_bound(-b[:half], -a[:half], cut, delta), -1, cut) for cut in np.unique(-b[:half])]
     _, sign, cut = max(tries)

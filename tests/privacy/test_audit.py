@@ -51,10 +51,10 @@ class BoundsOfTheData(DPSampler):
 
 
 def statistic(sampler, values, seed, **options):
-    """Return what tells the tables apart best of all that is released: the likelihood ratio of the new row's bin.
+    """Return the released statistic that separates the tables best: the likelihood ratio of the new row's bin.
 
-    Of the discrete Laplace distribution it only says whether a count is above what it is without the row. Bins that
-    differ tell more.
+    For the discrete Laplace distribution it only shows whether a count exceeds its value without the row; differing
+    bins are more informative.
     """
     target = Column(FEATURE, values)
     empty = Table((), np.empty((values.size, 0)))
@@ -135,7 +135,7 @@ def test_choices_on_all_small_tables_satisfy_their_epsilon():
                 ratio = np.abs(np.log(chances(after, sensitivity) / chances(before, sensitivity))).max()
                 worst[sensitivity] = max(worst[sensitivity], float(ratio))
     assert worst[SENSITIVITY] <= AT
-    assert worst[0.25] > AT  # a sensitivity that is too small is seen
+    assert worst[0.25] > AT  # too small a sensitivity is detected
 
 
 PEOPLE = np.array(list(itertools.product([False, True], repeat=4)))  # of each kind: a, b, c and the target
@@ -144,10 +144,10 @@ BUDGET = 1.0  # for the choices of a tree: half of epsilon
 
 
 def rare(n=1700):
-    """Return a table for which one row moves scores by nearly all that it may.
+    """Return a table for which one row changes scores by nearly the maximum.
 
-    One in twenty has the rare value of the target. These, and nobody else, have `a`; of the others one in twenty has
-    `b`; `c` says nothing. A person with the rare value, `a` and `b` raises the score of `a` and lowers that of `b`.
+    One row in twenty has the rare value of the target. These rows, and no others, have `a`; one in twenty of the others
+    has `b`; `c` is uninformative. A row with the rare value, `a` and `b` raises the score of `a` and lowers `b`'s.
     """
     counts = np.zeros(16, dtype=int)
     for kind, (a, b, _, y) in enumerate(PEOPLE):
@@ -187,9 +187,9 @@ def tree_of(people, turns, monkeypatch, cls):
 
 
 def worst_ratio(before, monkeypatch, cls=DPSampler, added=range(16)):
-    """Return the greatest log ratio of the probabilities of a tree, over all trees and rows more.
+    """Return the largest log ratio of the probabilities of a tree, over all trees and added rows.
 
-    Given the tree, one count differs, by 1: the other half of epsilon, exactly.
+    Given the tree, one count differs by 1, which costs exactly the other half of epsilon.
     """
     worst, trees = 0.0, list(itertools.product(range(3), range(2), range(2)))
     without = [tree_of(before, turns, monkeypatch, cls) for turns in trees]

@@ -129,7 +129,7 @@ def test_tree_depth_grows_with_rows_and_budget():
     assert depths == sorted(depths)
     assert depths[0] < depths[2]
     numbers = [fitted(epsilon=0.3).generator_.samplers_["owns"].n_rows for _ in range(6)]
-    assert len({*numbers, len(X)}) > 2  # it is bought, with fresh noise: by chance not once in a million
+    assert len({*numbers, len(X)}) > 2  # it spends budget on new noise: equal by chance less than once in a million
 
 
 def needles():
@@ -157,7 +157,7 @@ def stored(explainer, path):
 
 @pytest.mark.slow
 def test_no_training_value_is_stored(explainer, tmp_path):
-    explainer.explain(FACTUALS.head(5), sparse=True, n_samples=50, progress=False)  # what is learned late is there too
+    explainer.explain(FACTUALS.head(5), sparse=True, n_samples=50, progress=False)  # parts learned later are included
     assert leaks(stored(explainer, tmp_path / "private.mcce")) == []
     assert leaks(pickle.dumps(explainer)) == []
 
@@ -179,7 +179,7 @@ def everything_said(rows):
         explainer = mcce.MCCE(score, decision=(0.6, 1), fixed=["sex"], sampler=private, random_state=1, n_jobs=1)
         explainer.fit(rows, progress=False)
         chain, said = explainer.generator_, []
-        factuals = FACTUALS.head(8).set_axis([f"asked-{i}" for i in range(8)])  # labels of training rows are looked for
+        factuals = FACTUALS.head(8).set_axis([f"asked-{i}" for i in range(8)])  # training labels are searched for
         for settings in ({}, {"sparse": True}, {"diverse": True, "n_counterfactuals": 2}):
             found = explainer.explain(factuals, n_samples=100, progress=False, **settings)
             said += [repr(found), found._repr_html_(), found.to_frame().to_csv(), found.summary().to_csv()]

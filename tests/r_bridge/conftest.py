@@ -7,7 +7,7 @@ import pytest
 
 HOW = "pip install 'mcce[r]', and R with its packages rpart and party (Debian: r-base-dev r-cran-rpart r-cran-party)"
 
-NOT_REQUIRED = ("mcceR", "synthpop")  # which are not among Debian's packages
+NOT_REQUIRED = ("mcceR", "synthpop")  # not available as Debian packages
 
 
 @functools.cache

@@ -31,7 +31,7 @@ def test_archive_holds_the_sources_of_a_wheel(tmp_path):
     with tarfile.open(tmp_path / "inst" / "engine" / f"{name}.tar.gz") as archive:
         held = {member.name for member in archive.getmembers() if member.isfile()}
     sources = [*(ROOT / "mcce").rglob("*.py"), *(ROOT / "r_bridge").glob("*.*"), ROOT / "pyproject.toml"]
-    sources.append(ROOT / "vignettes" / "getting-started.md")  # which the wheel includes
+    sources.append(ROOT / "vignettes" / "getting-started.md")  # included in the wheel
     needed = {f"{name}/{path.relative_to(ROOT)}" for path in sources}
     assert needed | {f"{name}/README.md", f"{name}/LICENSE", f"{name}/r_bridge/r/R/conditionals.R"} <= held
     assert not [path for path in held if "__pycache__" in path or path.endswith((".pyc", ".nbi", ".nbc"))]

@@ -14,7 +14,7 @@ from r_bridge.frames import columns_of
 from tests.marks import examples
 
 STAMPS = pd.to_datetime(["2020-01-01", "1950-05-06 12:01:02.123456", None], format="ISO8601")
-# column, R's class, R's own spelling of the values
+# column, R's class, the values as formatted by R
 COLUMNS = {
     "int8": (np.array([1, -2, 3], dtype=np.int8), "integer", ["1", "-2", "3"]),
     "int64": ([1, 2, 2**31 - 1], "integer", ["1", "2", "2147483647"]),
@@ -133,7 +133,7 @@ def test_missing_as_a_level_is_missing(r):
     pd.testing.assert_frame_equal(from_r(data), expected)
     columns = columns_of(data)
     assert columns["g"] == RColumn("factor", ("b", None, "a"))
-    again = to_r(expected, columns)  # and goes back as the level that it was
+    again = to_r(expected, columns)  # it is converted back to the same level
     assert list(r.parts(again)["f"]) == [2, 3, 1]
     assert list(r.parts(again)["g"]) == [1, 2, 3]
     assert bool(r.call("evaluate", "function(a, b) identical(a, b)", None)(again, data)[0])

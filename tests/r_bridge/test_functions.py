@@ -25,7 +25,7 @@ GAM = """function(x, y) {
   terms <- c(sprintf("s(%s)", smooth), setdiff(names(x), smooth))
   mgcv::gam(reformulate(terms, "y"), data = cbind(x, y = y))
 }"""
-# lm() with contrasts by hand: predict() of one row takes twenty times as long, and here each row is drawn alone
+# lm() with contrasts by hand: predict() of one row takes twenty times as long, and each row is drawn alone
 LM_BY_HAND = """function(x, y) {
   numbers <- function(v) if (is.factor(v)) seq_along(levels(v))[-1] == as.integer(v) else v
   design <- function(row) c(1, unlist(lapply(row, numbers)))
@@ -84,7 +84,7 @@ OF_ONE_ROW = {
     "mice's norm.nob": MiceSampler("norm.nob"),
     "mice's pmm": MiceSampler("pmm"),
 }
-MANY_DRAWS = ("check_within", "check_sample_within", "check_log_mass")  # hundreds for each row: below, for some rows
+MANY_DRAWS = ("check_within", "check_sample_within", "check_log_mass")  # hundreds for each row; below, for some rows
 
 
 @pytest.mark.slow
@@ -231,7 +231,7 @@ OWN_CALLS = {
     ids=lambda part: getattr(part, "package", part),
 )
 def test_methods_draw_like_their_package(r, need, of, method, compared):
-    """By the same seed, the package's own function on the same rows; and the right distribution by sex."""
+    """With the same seed, equal to the package's function on the same rows; correct distribution by sex."""
     known = of.methods[method]
     for package in (of.package, known.package or "stats"):
         need(package)
@@ -240,7 +240,7 @@ def test_methods_draw_like_their_package(r, need, of, method, compared):
     if known.two_levels:
         values = np.minimum(problem.target.values, 1.0)
         problem = FitProblem(problem.given, Column(problem.target.feature, values))
-    if method in ("lognorm", "sqrtnorm"):  # which need positive values
+    if method in ("lognorm", "sqrtnorm"):  # these need positive values
         values = problem.target.values - problem.target.values.min() + 1.0
         problem = FitProblem(problem.given, Column(problem.target.feature, values))
     fitted = of(method).fit(problem.given, problem.target)
@@ -502,7 +502,7 @@ def test_mice_draws_with_missing_givens_and_targets(r, need, method, kind):
 
 @pytest.mark.slow
 def test_polyreg_of_mice_draws_two_levels(r, need):
-    """By the shares of a logistic regression; mice itself stops at a single row to draw."""
+    """By the shares of a logistic regression; mice itself fails for a single row to draw."""
     need("mice")
     need("nnet")
     problem = make_problem("categorical", 0, givens=("sex",), by_sex=True)
@@ -517,7 +517,7 @@ def test_polyreg_of_mice_draws_two_levels(r, need):
 
 
 def test_mice_gets_missing_givens_as_zero_with_an_indicator(r, need, compared):
-    """By the same seed, mice's own function on the rows written by hand."""
+    """With the same seed, equal to mice's function on the rows written by hand."""
     need("mice")
     frame = with_gaps("numeric").dropna(subset="target")
     table = Schema.from_data(frame).encode(frame)

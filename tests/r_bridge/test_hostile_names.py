@@ -51,7 +51,7 @@ HOSTILE = {
 
 @pytest.fixture(autouse=True)
 def no_marker(r, tmp_path, monkeypatch):
-    """Let executed code leave a file, and fail if it exists."""
+    """Fail if executed code has created the marker file."""
     monkeypatch.chdir(tmp_path)
     r.call("evaluate", f"setwd({str(tmp_path)!r})", None)
     yield
@@ -116,7 +116,7 @@ LEVELS = {
     **{f"synthpop {name}": SynthpopSampler(name) for name in ("logreg", "polyreg", "ctree")},
 }
 CASES = [(of, name) for of, samplers in (("numbers", NUMBERS), ("levels", LEVELS)) for name in samplers]
-QUICK = [  # one of each way to call R
+QUICK = [  # one case for each way to call R
     *(("numbers", "RpartSampler"), ("levels", "RSampler"), ("numbers", "mice norm"), ("numbers", "synthpop norm")),
 ]
 
@@ -138,7 +138,7 @@ def test_samplers_draw_the_same_as_with_plain_names(need, of, name):
         np.testing.assert_allclose(values, drawn["plain"], rtol=1e-9, err_msg=kind)
 
 
-# package, code, and the names that the package itself refuses
+# package, code, and the names that the package itself rejects
 MODELS = {
     "lm": ("stats", "lm(y ~ ., data)", set()),
     "glm": ("stats", "glm(y > 0 ~ ., binomial, data)", set()),

@@ -188,7 +188,7 @@ def test_every_row_is_in_the_node_of_party(party, fused, compared, missing):
         rows += pair.train.size + pair.new.size
         ours, theirs, our_criteria, their_criteria = pair.tables()
         assert ours == pytest.approx(theirs, rel=1e-10, abs=1e-10)
-        failed = np.isneginf(their_criteria) | np.isneginf(our_criteria)  # which one is tried first may be a tie
+        failed = np.isneginf(their_criteria) | np.isneginf(our_criteria)  # the first candidate may be a tie
         near = 1e-9 if fused else 1e-10  # on ARM a p-value near 1 has 8e-10 less
         assert our_criteria[~failed] == pytest.approx(their_criteria[~failed], rel=near, abs=near)
         tests += ours.size

@@ -1,6 +1,6 @@
 """Trees in the rpart dialect compared with the installed rpart on random data, bit for bit.
 
-Where R was compiled with fused multiply-adds, ours are grown with them too (`mcce.base.fused`).
+If R was compiled with fused multiply-adds, our trees use them too (`mcce.base.fused`).
 """
 
 import numpy as np

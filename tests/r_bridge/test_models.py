@@ -72,7 +72,7 @@ def test_scores_match_r(r, need, loans, X, name, compared):
     need(package)
     model = RModel.from_code(code, loans)
     expected = r.numbers(r.call("evaluate", f"model <- {code}; as.vector({own})", to_r(loans)))
-    shuffled = X.sample(frac=1, random_state=0)  # other rows beside a row change nothing
+    shuffled = X.sample(frac=1, random_state=0)  # other rows have no effect on a row
     answer = pd.Series(model.score(shuffled), shuffled.index)[X.index]
     np.testing.assert_array_equal(answer, expected)
     np.testing.assert_array_equal(model.score(X.iloc[[7]]), expected[[7]])

@@ -16,7 +16,7 @@ from tests.marks import nightly_but_named, nightly_rows
 
 SAMPLERS = [RpartSampler(), PartyCtreeSampler()]
 
-# the others run the lines of the donor samplers, whose own tests run them
+# the others share the code of the donor samplers, which has its own tests
 KEPT = (
     "check_conditional",
     "check_missing",

@@ -243,7 +243,7 @@ class PlayedConditional:
         leaves, place = np.unique(tree.apply(rows), return_inverse=True)
         pools = [donors[leaf] for leaf in leaves]
         if what in ("draw", "own_draw"):
-            u = numbers if what == "draw" else numbers * GOLDEN % 1.0  # of a seed, the first number that it gives
+            u = numbers if what == "draw" else numbers * GOLDEN % 1.0  # the first number of a seed
             found = np.empty(place.size)
             for leaf, pool in enumerate(pools):
                 found[place == leaf] = pool[(u[place == leaf] * pool.size).astype(int)]
@@ -460,7 +460,7 @@ def test_rows_with_unsupported_missing_cells_leave_others_explained(stops):
     made = attempted("fit", {"ask": query}, sent(data), {**OPTIONS, "fixed": ["town"]})
     rows = data[data["income"] < 60].head(12).reset_index(drop=True)
     rows.loc[[2, 7, 8], "age"] = np.nan
-    rows.loc[[5], "town"] = None  # which the model can read
+    rows.loc[[5], "town"] = None  # readable by the model
     answer = calls.attempt("explain", made["fitted"], sent(rows), {"n_samples": 50.0})
     assert answer["error"] is None
     found = answer["value"]

@@ -136,7 +136,7 @@ def test_parity_with_the_snapshot_of_mccer(engine):
     result = case.explain(predict, generate_K=1000, process_measures=("validation", "L0", "L1"))
     assert_same(result.cf, case.read("mccer_snapshot_K1000_cf"))
     theirs = case.read("mccer_snapshot_K1000_cf_measures")
-    np.testing.assert_allclose(result.cf_measures["pred"], theirs["pred"], rtol=1e-12)  # R's BLAS sums in its order
+    np.testing.assert_allclose(result.cf_measures["pred"], theirs["pred"], rtol=1e-12)  # R's BLAS sums in another order
     assert_same(result.cf_measures.drop(columns="pred"), theirs.drop(columns="pred"))
 
 

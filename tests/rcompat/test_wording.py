@@ -40,7 +40,7 @@ def sampler(name: str, **parameters: Any) -> dict[str, Any]:
     return {"sampler": name, "parameters": parameters}
 
 
-FITS: dict[str, dict[str, Any]] = {  # options of mcce() in R that are refused
+FITS: dict[str, dict[str, Any]] = {  # invalid options of mcce() in R
     "fixed of nothing": {"fixed": ["agee"]},
     "fixed twice": {"fixed": ["age", "age"]},
     "all fixed": {"fixed": list(people().columns)},
@@ -95,7 +95,7 @@ FITS: dict[str, dict[str, Any]] = {  # options of mcce() in R that are refused
     "constraint in a list": {"constraints": [[{"feature": "income", "low": 1.0}]]},
     "rule": {"constraints": ["income >="]},
 }
-CALLS: dict[str, dict[str, Any]] = {  # arguments of explain_mcce() in R that are refused
+CALLS: dict[str, dict[str, Any]] = {  # invalid arguments of explain_mcce() in R
     "generate.K": {"generate_K": 0.0},
     "process.measures": {"process_measures": ["L3"]},
     "process.measures empty": {"process_measures": []},
@@ -111,7 +111,7 @@ CALLS: dict[str, dict[str, Any]] = {  # arguments of explain_mcce() in R that ar
     "control": {"control": 3.0},
     "fit.seed": {"fit_seed": 1e12},
 }
-EXPLAINS: dict[str, dict[str, Any]] = {  # options of explain() in R that are refused
+EXPLAINS: dict[str, dict[str, Any]] = {  # invalid options of explain() in R
     "n_samples": {"n_samples": 0.0},
     "n_samples a text": {"n_samples": "many"},
     "n_samples missing": {"n_samples": None},
@@ -174,7 +174,7 @@ def without(name: str) -> pd.DataFrame:
     return people().head(5).drop(columns=name)
 
 
-TABLES: dict[str, Any] = {  # rows to be explained that are refused or warned of
+TABLES: dict[str, Any] = {  # rows to explain that raise or warn
     "a column lacks": without("income"),
     "a column too many": people().head(5).assign(note="x"),
     "an unknown level in all": people().head(5).assign(job="baker"),
@@ -185,7 +185,7 @@ TABLES: dict[str, Any] = {  # rows to be explained that are refused or warned of
     "far outside": people().head(5).assign(income=1e7),
     "fixed values unseen": people().head(5).assign(age=95),
 }
-TRAINING: dict[str, Any] = {  # training rows that are refused or warned of
+TRAINING: dict[str, Any] = {  # training rows that raise or warn
     "no rows": people().head(0),
     "infinite": people().assign(income=math.inf),
     "an identifier": people().assign(passport=[f"P{i:05}" for i in range(300)]),

@@ -84,7 +84,7 @@ def test_removed_record_is_named_by_its_number(folder, place):
     if place < 7:
         assert missing == f"record {place + 1} is missing"
         assert others == ["head.json counts 8 records, and there are 7"]
-    else:  # the last one, which the head alone knows of
+    else:  # the last record, known only from the head
         assert missing == "head.json counts 8 records, and there are 7"
 
 

@@ -169,7 +169,7 @@ def test_coverage_on_a_known_process(monkeypatch):
             covered["mean", m] += table["low"][m] <= truth["a"][m] <= table["high"][m]
             covered["difference", m] += table["difference_low"][m] <= difference <= table["difference_high"][m]
     for name, hits in covered.items():
-        # 0.9 within three standard errors, and below it what percentiles of a mean of 70 to 100 values lose
+        # 0.9 within three standard errors, less the known undercoverage of percentiles for means of 70 to 100 values
         error = 3 * np.sqrt(0.9 * 0.1 / runs)
         assert 0.885 - error <= hits / runs <= 0.9 + error, name
 
@@ -254,7 +254,7 @@ def test_printed_table(small):
     assert "0.2 [0.1, 0.3]" in lines["f"]
     odd = result({"g": ["<b>", "all", "<b>", "all"]}, [0.1, 0.2, 0.3, 0.4]).by("g")
     assert "&lt;b&gt;" in odd._repr_html_()
-    assert repr(odd).count("\nall  ") == 2  # the group of that name, and all together
+    assert repr(odd).count("\nall  ") == 2  # the group of that name, and all rows
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_prediction_is_not_rounded_to_the_bound_it_exceeds():
         named = replace(said, ends=(0.0, 0.1))
         assert named.pair("prediction", 0.09996, 0.12123, 3) == texts
         assert named.text("prediction", 0.09996, 3) == texts[0]
-    assert replace(names(), ends=(0.1,)).text("prediction", 0.1) == "0.1"  # it is the bound
+    assert replace(names(), ends=(0.1,)).text("prediction", 0.1) == "0.1"  # the bound
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_accepted_factual_and_factual_without_example(explainer, table):
 def test_contradicting_rules_and_unknown_fixed_values(explainer, table):
     person = poor(table).head(1)
     rules = [mcce.allow("salary", low=59_000), mcce.allow("salary", direction="none")]
-    other = table[table["salary"] >= 59_000].head(1).assign(savings=0)  # for whom the rules leave something
+    other = table[table["salary"] >= 59_000].head(1).assign(savings=0)  # factuals with feasible rows
     found = explainer.explain(pd.concat([person, other]), constraints=rules)
     assert "leave no room for one" in mcce.report.letter(found, person.index[0])
     stranger = person.assign(age=44)

@@ -70,7 +70,7 @@ def test_parity_of_a_mixed_stream(seed, rows):
         assert np.array_equal(steps[name](len(group)), group["value"]), name
 
 
-# ------------------------------------------------------------------ what it does besides
+# ------------------------------------------------------------------ other behaviour
 
 
 def test_normals_are_the_quantiles_of_a_normal_distribution():
@@ -107,7 +107,7 @@ def test_stream_continues_from_a_recorded_state():
 
 def test_draw_without_replacement_from_a_large_range_has_no_repeats():
     n = 20_000_000
-    drawn = RGenerator(1).sample_int(n, 10_000)  # some 2.5 repeats expected
+    drawn = RGenerator(1).sample_int(n, 10_000)  # about 2.5 repeats expected
     stream = RGenerator(1).indices(n, 10_100) + 1
     assert np.array_equal(drawn, pd.unique(stream)[:10_000])
 

@@ -33,7 +33,7 @@ def philox_by_big_integers(key, c0, c1):
     return c0, c1
 
 
-# ------------------------------------------------------------------ the generator itself
+# ------------------------------------------------------------------ the generator
 
 
 @pytest.mark.parametrize(("counter", "key", "answer"), KNOWN_ANSWERS)
@@ -100,7 +100,7 @@ def test_mix_is_splitmix64():
     ]
 
 
-# ------------------------------------------------------------------ a row's numbers are its own
+# ------------------------------------------------------------------ numbers of a row do not depend on other rows
 
 
 def draw_all_ways(source):

@@ -87,7 +87,7 @@ def test_residual_samplers_agree_on_support():
     table = Schema.from_data(frame).encode(frame)
     fitted = mcce.EstimatorSampler(LinearRegression(), method="residuals").fit(table.first(1), table.column(1))
     pool = gain.mean() + fitted.residuals_.values
-    inside = (pool >= gain.min()) & (pool <= gain.max())  # what is beyond becomes the end of the range
+    inside = (pool >= gain.min()) & (pool <= gain.max())  # values beyond it are clipped to the range
     between = pool[0] + (pool[-1] - pool[0]) * rng.random(300)
     values = np.concatenate([pool + 1e-3 * rng.random(400), between, [2000.0, 9000.0, pool[0] - 1.0, pool[-1] + 1.0]])
     found = fitted.supports(table.first(1).take(np.zeros(values.size, dtype=int)), values)

@@ -22,7 +22,7 @@ QUICK = {"max_trees": 8, "learning_rate": 0.5, "max_leaves": 4}
 CONFORMING = mcce.BoostingSampler(n_quantiles=3, max_trees=3, learning_rate=0.8, max_leaves=3)
 
 
-# of the others, most samplers run the same in less time
+# most other samplers test the same code in less time
 KEPT = ("check_conditional", "check_sample_within", "check_state")
 
 
@@ -96,7 +96,7 @@ def test_drawn_numbers_are_training_values_and_prices_stay_multiples():
     drawn = fitted.sample(at_zero, RowStreams.from_seed(2, 4000))
     assert drawn.mean() == pytest.approx(10_000, abs=600)
     assert drawn.std() == pytest.approx(2000, rel=0.3)
-    # what is drawn has the probability that the density says
+    # draws have the probability of the density
     common = 10_000.0
     share = np.exp(fitted.log_density(at_zero.take([0]), np.array([common])))
     assert (drawn == common).mean() == pytest.approx(float(share[0]), abs=0.02)
@@ -113,7 +113,7 @@ def test_restricted_draws_are_truncated(n_values):
     fitted = mcce.BoostingSampler(**QUICK).fit(given, target)
     n = 8000
     row = Table(given.features, np.full((n, 1), 0.3))
-    low, high = np.quantile(target.values, [0.4, 0.8])  # with the class at its lower end
+    low, high = np.quantile(target.values, [0.4, 0.8])  # with a class at its lower end
     within = Within(low=np.full(n, low), high=np.full(n, high), weighted=True)
     free = fitted.sample(row, RowStreams.from_seed(1, n))
     found = fitted.sample_within(row, RowStreams.from_seed(2, n), within)
@@ -244,7 +244,7 @@ def test_given_missing_always_or_nearly_always(n_known):
     chain = mcce.ChainModel(sampler={"x": quick, "job": quick, "*": "marginal"}, fixed=["given"], random_state=1).fit(X)
     drawn = chain.sample(given=pd.DataFrame({"given": [np.nan, 3.0] * 20}))
     assert drawn["x"].isin(X["x"]).all()
-    # a column without values tells nothing: the trees are those without it
+    # a column without values is uninformative: the trees equal those without it
     points = np.column_stack([np.full(n, np.nan), X["x"]])
     growing = Growing({"min_samples_leaf": 5}, 4, 1)
     with_it, alone = (growing._quantile(p, X["x"].to_numpy(), None, 0.5, 4) for p in (points, points[:, 1:]))

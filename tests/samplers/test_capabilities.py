@@ -1,4 +1,4 @@
-"""The table of conditionals in the documentation matches what the samplers declare and do.
+"""The table of conditionals in the documentation matches the declarations and behaviour of the samplers.
 
 Expected entries are read from the classes' attributes and parameters, and each declaration is tried out: a target of
 each kind, with and without missing values, its density, a restricted draw.
@@ -162,7 +162,7 @@ def test_restricted_draws(name):
         within = Within(low=np.zeros(N)) if kind == "numeric" else Within(levels=np.tile([False, True, True], (N, 1)))
         drawn = sampler.sample(given, RowStreams.from_seed(1, N), within)
         possible = ~np.isnan(drawn)
-        assert possible.mean() > 0.5  # a leaf may have no donor that is allowed
+        assert possible.mean() > 0.5  # a leaf may have no allowed donor
         assert within.take(np.flatnonzero(possible)).allows(drawn[possible]).all()
 
 

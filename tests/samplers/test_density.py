@@ -82,7 +82,7 @@ def test_mass_is_one(kind, name):
 @pytest.mark.parametrize("x", [-1.5, 0.4, 1.5])
 @pytest.mark.parametrize("kind", ["zeros", "top"])
 def test_mass_of_normrank_is_one_beside_point_masses(kind, x):
-    """The position of other numbers among point masses was once read from a smoothed margin: 0.994 in total."""
+    """Regression: the position of other numbers among point masses was read from a smoothed margin: 0.994 in total."""
     frame = columns("zeros", 300, 2)
     if kind == "top":  # a tenth at a top code, a third at zero
         frame["y"] = frame["y"].clip(upper=np.quantile(frame["y"], 0.9))
@@ -109,7 +109,7 @@ def test_every_number_in_the_range_has_a_finite_density(name):
 
 @pytest.mark.slow
 def test_held_out_loans_have_positive_density():
-    """Previously normrank and pmm had -inf for the salaries of at least half of them."""
+    """Regression: normrank and pmm had -inf for the salaries of at least half of them."""
     X = mcce.datasets.load_loans().X
     train, new = X.iloc[:1500], X.iloc[1500:]
     inside = new[(new["salary"] >= train["salary"].min()) & (new["salary"] <= train["salary"].max())]
@@ -133,7 +133,7 @@ def test_scores_of_new_rows_compare_the_samplers():
 
 
 def test_density_of_cart_is_not_always_best():
-    """Columns that have nothing to do with each other: the marginal is the truth, small leaves are noise."""
+    """Independent columns: the marginal is the truth, small leaves are noise."""
     rng = np.random.default_rng(8)
     X = pd.DataFrame(rng.normal(size=(700, 6)), columns=list("abcdef"))
     score = {
@@ -145,7 +145,7 @@ def test_density_of_cart_is_not_always_best():
 
 
 def test_normal_model_is_detected_with_many_zeros():
-    """Its density ignores the zeros, a third of the rows; previously it was not comparable."""
+    """Its density ignores the zeros, a third of the rows."""
     frame, new = columns("zeros", N, 6), columns("zeros", 2000, 7)
     score = {name: fit(name, frame).log_density(new).mean() for name in ("cart", "norm", "normrank", "copula")}
     assert score["norm"] < min(score["cart"], score["normrank"], score["copula"]) - 1

@@ -19,13 +19,13 @@ from tests.samplers.parametric.test_sampler import encode
 EXACT = 10**6  # an epsilon without noise
 PUBLIC = {
     "bounds": {"height": (100, 240), "target": (-50, 250)},
-    "levels": "schema",  # targets of several levels have one name there; what their columns declare is public
+    "levels": "schema",  # targets of several levels share one name there; levels declared by their columns are public
     "missing": ["target"],
 }
 CONFORMING = DPSampler(epsilon=EXACT, **PUBLIC, n_bins=320, max_depth=1, testing_seed=1)
 
 
-# the others run the lines of other samplers
+# the others share the code of other samplers
 KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_state")
 
 
@@ -210,7 +210,7 @@ def test_choosing_and_counting_share_the_budget():
         whole_cost = whole.epsilon or whole.rho
         assert counts + spent <= whole_cost
         assert float(counts + spent) == pytest.approx(float(whole_cost), rel=1e-6)
-        assert (level is None) == ("max_depth" in options)  # nothing is chosen at a root that `first` splits
+        assert (level is None) == ("max_depth" in options)  # no split is chosen at a root that `first` splits
 
 
 def test_missing_values_go_where_they_are_counted():

@@ -1,12 +1,12 @@
 """Samplers tested on known processes: their own model, a skewed one, one with atoms, and levels.
 
-New rows of a process are ranked among 19 draws given the same row, ties at random: the ranks of a right conditional are
-uniform (randomised PIT). `miscalibration` is the largest distance of their distribution function from the uniform one,
-over all rows, and over those with a low or a high given alone. The process itself has 0.02 to 0.03 by chance; the limit
-of 0.07 leaves a sampler as much again, and a little, for what it learns from 1500 rows.
+New rows of a process are ranked among 19 draws given the same row, ties at random: the ranks of a correct conditional
+are uniform (randomised PIT). `miscalibration` is the largest distance of their distribution function from the uniform
+one, over all rows, and over rows with a low or a high given. The true process has 0.02 to 0.03 by chance; the limit of
+0.07 allows for the estimation error of a sampler fitted to 1500 rows.
 
-Spreads are judged more sharply: the mean of the second Legendre polynomial of the ranks is 0 +- 0.02 by chance, and 0.1
-if draws are a tenth too narrow. A sampler that learns may be somewhat too wide, as kernels are, but hardly too narrow.
+The test of spreads is sharper: the mean of the second Legendre polynomial of the ranks is 0 +- 0.02 by chance, and 0.1
+if draws are a tenth too narrow. A fitted sampler may be somewhat too wide, as kernels are, but hardly too narrow.
 """
 
 import numpy as np

@@ -12,7 +12,7 @@ def test_predicted_quantiles_agree_on_support():
     below, above = np.array([-9.0, -8.75, -8.5, -0.5, -0.25]), np.array([0.0])
     tails = Tails(below, above, least_spread=0.1, lowest=-100.0, highest=12.0)
     rows = PredictedQuantiles.arrange(np.array([[10.0, 12.0]]), np.array([0.25, 0.75]), tails)
-    # exceedances count in spreads of 2: what is drawn below 10 is -8, -7.5, -7, 9 and 9.5
+    # exceedances are in spreads of 2: draws below 10 are -8, -7.5, -7, 9 and 9.5
     drawn = [-8.0, -7.5, -7.0, 9.0, 9.5, 10.0, 11.3, 12.0]
     near = [-7.8, -7.2, -6.6, 8.6, 9.3, 9.8]
     far = [-8.2, -6.0, 1.0, 8.2, 12.1]

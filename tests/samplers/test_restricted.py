@@ -58,7 +58,7 @@ def test_draw_or_missing_value_by_two_weights():
 
 
 def test_probability_of_a_draw_or_a_missing_value():
-    """A draw that a restriction makes 1 / 0.3 times as likely, then a missing value beside it."""
+    """A draw made 1 / 0.3 times as likely by a restriction, then a missing value as the alternative."""
     rejected = np.array([False, False, True, True])
     found = RestrictedDraw.of(np.arange(4.0), rejected, np.log([0.3, 0.3, 1.0, 1.0]))
     np.testing.assert_array_equal(found.log_mass[rejected], -np.inf)
@@ -135,7 +135,7 @@ def test_nearest_allowed_donors_are_weighted_to_the_conditional(kept):
     drawn = pd.Series(weights).groupby(found.values).sum() / weights.sum()
     np.testing.assert_allclose(drawn.reindex(expected.index), expected, atol=0.03)
     assert drawn.drop(expected.index).sum() == 0.0
-    # without weights other values are drawn as well, or these by other shares
+    # without weights other values are drawn as well, or the same values with other shares
     unweighted = pd.Series(found.values).value_counts(normalize=True)
     assert unweighted.sub(expected, fill_value=0.0).abs().max() > 0.06
 
@@ -229,7 +229,7 @@ def test_row_without_feasible_value_is_missing_or_dead(sampler, kind):
         "categorical": Within(levels=np.zeros((8, 3), dtype=bool), missing=may),
     }[kind]
     found = fitted.sample_within(given.take(np.arange(8)), RowStreams.from_seed(0, 8), nothing)
-    if type(fitted) is mcce.NormSampler:  # a normal distribution reaches everywhere, with a probability of nothing
+    if type(fitted) is mcce.NormSampler:  # positive everywhere, but zero in floats
         assert np.isnan(found.values[may]).all()
         assert not found.rejected.any()
         return

@@ -30,7 +30,7 @@ def test_estimate_is_unbiased_for_any_cap(p, most):
     assert np.dot(probability, np.exp(found.log_mass)) == pytest.approx(p, rel=1e-12)
     np.testing.assert_array_equal(found.rejected, [not any(sequence) for sequence in sequences])
     assert np.isneginf(found.log_mass[found.rejected]).all()
-    if most > 1:  # stopping at the first would not do
+    if most > 1:  # stopping at the first draw would be wrong
         naive = [1.0 / (1 + sequence.index(True)) if any(sequence) else 0.0 for sequence in sequences]
         assert np.dot(probability, naive) > p * 1.01
 

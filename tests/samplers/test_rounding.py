@@ -68,7 +68,7 @@ SAMPLERS = {
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_draws_are_unbiased_and_equal_the_returned_values(name):
-    """Draws were once truncated on decoding: integers were 0.45 too low."""
+    """Regression: draws were truncated on decoding, so integers were 0.45 too low."""
     X = table()
     chain = ChainModel(sampler=SAMPLERS[name], fixed=["age"], random_state=1).fit(X)
     givens = np.repeat(chain.givens_of(chain.schema_.encode(X).matrix), 10, axis=0)
@@ -82,7 +82,7 @@ def test_draws_are_unbiased_and_equal_the_returned_values(name):
     for j, column in enumerate(X):
         spread = encoded[:, j].std() / np.sqrt(800)
         assert drawn[:, j].mean() == pytest.approx(encoded[:, j].mean(), abs=4 * spread), column
-    # a spread of about 1.2: 0.45 would be ten of these standard errors
+    # the spread is about 1.2: 0.45 would be ten standard errors
     assert frame["children"].mean() == pytest.approx(X["children"].mean(), abs=0.17)
 
 

@@ -121,7 +121,7 @@ def test_restricted_draws_weight_components_by_allowed_probability(fitted):
     np.testing.assert_allclose(drawn.log_mass, np.log(high - low), rtol=1e-9)
     law = stats.kstest(drawn.values, lambda values: (mixture_cdf(stack, values) - low) / (high - low))
     assert law.pvalue > 0.01
-    asymmetric = Within(low=np.full(N, -0.5))  # by the weights alone, 30 % of the draws would be of "low"
+    asymmetric = Within(low=np.full(N, -0.5))  # by the weights alone, 30 % of the draws would come from "low"
     values = stack.sample(table.first(1), RowStreams.from_seed(5, N), asymmetric)
     below = mixture_cdf(stack, np.array([-0.5]))[0]
     law = stats.kstest(values, lambda values: (mixture_cdf(stack, values) - below) / (1 - below))

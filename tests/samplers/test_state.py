@@ -85,12 +85,12 @@ def through_a_file(state):
 
 
 def is_quick(place, sampler, kind, missing):
-    """Return whether it is the one quick case of a sampler: the next kind of each, with missing values if supported."""
+    """Return whether this is the quick case of a sampler: the next kind of each, with missing values if supported."""
     if isinstance(sampler, mcce.GaussianCopulaSampler):
         return kind == "ordered"
     kinds = [each for each in ("ordered", "numeric", "categorical") if each in sampler.handles]
     if getattr(sampler, "smoothing", None) and not isinstance(sampler, mcce.CartSampler):
-        return False  # all draw around their donors in one way
+        return False  # all share the smoothing of donors
     if isinstance(sampler, mcce.BoostingSampler) or "density" in repr(sampler):
         return kind == kinds[-1] and not missing
     return kind == kinds[place % len(kinds)] and missing == sampler.handles_missing

@@ -90,7 +90,7 @@ def test_numbers_are_drawn_by_weight(name, share, two_groups):
         X[["x", "y"]], sample_weight=weights
     )
     drawn = chain.sample(10, X[["x"]].iloc[:200])["y"]
-    tolerance = 0.07 if name in ("boosting", "cart") else 0.05  # trees look for more than there is
+    tolerance = 0.07 if name in ("boosting", "cart") else 0.05  # trees overfit
     assert abs((drawn > 5.0).mean() - share) < tolerance
 
 

@@ -37,7 +37,7 @@ def counts():
 
 
 def chain_of(sampler, X, weights=None):
-    if isinstance(sampler, dict):  # vines take no missing values
+    if isinstance(sampler, dict):  # vines do not support missing values
         X = X.fillna({"salary": 1.0})
     return mcce.ChainModel(sampler=sampler, fixed=FIXED, random_state=1).fit(X, sample_weight=weights)
 
@@ -57,7 +57,7 @@ def test_counts_draw_the_same_as_repeated_rows(sampler, loans, counts):
     pd.testing.assert_frame_equal(found[0], wanted[0])
     pd.testing.assert_series_equal(found[1], wanted[1], rtol=1e-9)
     rows = loans
-    if isinstance(sampler, dict):  # the slope of a margin jumps at training values, which rounding puts on one side
+    if isinstance(sampler, dict):  # the slope of a margin jumps at training values, which rounding assigns to one side
         rows = loans.fillna({"salary": 1.0}).assign(savings=loans["savings"] + 37 * (loans["savings"] > 0))
     found, wanted = (chain.log_density(rows, per_feature=True) for chain in (weighted, expected))
     pd.testing.assert_frame_equal(found, wanted, rtol=1e-8)
@@ -168,7 +168,7 @@ def test_leave_one_out_removes_the_weight():
     others = table.take(np.delete(np.arange(400), heavy))
     sampler.fit(others.first(1), Column(table.features[1], others.matrix[:, 1], np.delete(weights, heavy)))
     expected = sampler.log_density(table.first(1).take([heavy]), table.matrix[[heavy], 1])
-    assert left_out[heavy] == pytest.approx(expected[0], abs=0.05)  # bandwidths and scales stay as they are
+    assert left_out[heavy] == pytest.approx(expected[0], abs=0.05)  # bandwidths and scales are unchanged
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)

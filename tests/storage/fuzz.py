@@ -1,7 +1,7 @@
 """Corrupt valid files and use them: ``python -m tests.storage.fuzz FIRST LAST``; one line per kind of outcome.
 
-A case that raises anything but an `MCCEError` is printed with its number, which makes it again. Each case has some
-seconds and some gigabytes; a case that takes more ends the process with its number in the log.
+A case that raises anything but an `MCCEError` is printed with its number, which reproduces it. Time and memory of each
+case are limited; a case that exceeds a limit ends the process with its number in the log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Small objects of every kind that can be saved, for round trips, kept files and corrupted files."""
+"""Small objects of every kind that can be saved, for round trips, stored files and corrupted files."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ if HAS_VINE:
 def rows_of(name, n=60, *, missing=True):
     """Return the training rows for the chain of a family."""
     X = table(n, missing=missing)
-    if name in ("boosting", "mixture"):  # a column with more numbers than are classes
+    if name in ("boosting", "mixture"):  # a column with more distinct numbers than the limit for classes
         X["wage"] = np.sqrt(np.arange(n)) + X["n"]
     if name == "amounts":
         X["n"] += 1

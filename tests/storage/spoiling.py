@@ -1,6 +1,6 @@
 """Corrupted files: as bytes, or entry by entry with corrected checksums.
 
-What comes of a spoilt file is an `MCCEError` when it is loaded, or an object that draws or refuses by an `MCCEError`.
+Loading a corrupted file raises an `MCCEError`, or gives an object that draws or raises an `MCCEError`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _spoil_array(data: bytes, chance: random.Random) -> bytes:
         return spoil_bytes(data, chance)
     try:
         array = np.load(io.BytesIO(data))
-    except Exception:  # spoilt before
+    except Exception:  # corrupted before
         return data
     what = chance.randrange(20) if array.size else 15 + chance.randrange(5)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -128,7 +128,7 @@ def _spoil_array(data: bytes, chance: random.Random) -> bytes:
 def _spoil_json(value, chance: random.Random) -> None:
     places = []
     _find_places(value, places)
-    if chance.random() < 0.9:  # without a place for each array, a file is refused before anything is made of it
+    if chance.random() < 0.9:  # without a reference to each array, a file is rejected before anything is built
         places = [place for place in places if not place[2]]
     part, key, _ = chance.choice(places)
     what = chance.randrange(8)

@@ -57,7 +57,7 @@ def test_constant_columns_round_trip(name, tmp_path):
         never=np.nan, nobody=np.array([None] * 60, dtype=object), none=pd.Categorical([None] * 60, []), always=3
     )
     chain = mcce.ChainModel(sampler=good.CHAINS[name][0], fixed=["sex"], random_state=1, n_jobs=1)
-    if name == "rpart":  # which has no trees for columns without levels
+    if name == "rpart":  # no trees for columns without levels
         X = X.drop(columns=["nobody", "none"])
     chain.fit(X).save(tmp_path / "chain.mcce")
     pd.testing.assert_frame_equal(mcce.ChainModel.load(tmp_path / "chain.mcce").sample(20), chain.sample(20))
@@ -317,7 +317,7 @@ def test_unstorable_objects_raise_with_a_reason(tmp_path):
 
 
 def test_everything_read_is_checked():
-    # plain values, dtypes and scalars are made by constructors that refuse what they cannot hold
+    # plain values, dtypes and scalars are built by constructors that raise for invalid values
     by_constructor = {
         *("Allow", "Rule", "Interval", "OneOf", "Not", "Decimal", "Fraction", "bytes"),
         *("date", "datetime", "time", "timedelta"),

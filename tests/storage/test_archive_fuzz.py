@@ -17,14 +17,14 @@ def test_hundred_corrupted_files():
     failed = []
     outcomes = run(0, 100, failed.append)
     assert failed == []
-    assert outcomes["refused", "entries"] > 25  # they were spoilt
-    assert outcomes["used", "entries"] > 5  # and not all of them beyond use
+    assert outcomes["refused", "entries"] > 25  # the files were corrupted
+    assert outcomes["used", "entries"] > 5  # and some remain usable
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("bounds", ["", "1"])
 def test_thousands_of_corrupted_files(bounds, tmp_path):
-    n_files = 1000 if bounds else 6000  # kernels that look where they read are slow
+    n_files = 1000 if bounds else 6000  # kernels with bounds checks are slow
     settings = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_OPT": "0"} if bounds else {}
     done = subprocess.run(
         [sys.executable, "-m", "tests.storage.fuzz", "1000", str(1000 + n_files)],

@@ -118,7 +118,7 @@ def test_false_sizes(files, tmp_path):
     entries = read_entries(files["marginal"])
     for factor in (0.5, 2, 10_000):
         file = bytearray(zipped([*entries.items()]))
-        at = file.rindex(b"0.npy") - 46  # its place in the directory
+        at = file.rindex(b"0.npy") - 46  # its position in the directory
         assert file[at : at + 4] == b"PK\x01\x02"
         (size,) = struct.unpack_from("<I", file, at + 24)
         struct.pack_into("<I", file, at + 24, int(size * factor))

@@ -144,7 +144,7 @@ def test_json_with_unknown_names(files, kind, changes, match, tmp_path):
         found = find(state, kind)
         kept = json.dumps(found)
         found.update(changes)
-        if '"array"' in kept and '"array"' not in json.dumps(found):  # a place for each array, so that the rest is read
+        if '"array"' in kept and '"array"' not in json.dumps(found):  # a reference to each array is required
             found["spare"] = json.loads(kept)
 
     refuse(tmp_path / "a.mcce", with_state(files["marginal"], change), match)

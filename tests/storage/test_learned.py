@@ -88,7 +88,7 @@ def test_contract_without_storage():
     """Storage and disclosure are not methods of samplers: samplers declare, and the storage layer reads."""
     methods = {"get_state", "set_state", "without_donors", "disclosed"}
     own = {name: cls for name, cls in mcce.available_samplers().items() if cls.__module__.startswith("mcce.")}
-    assert {"cart", "forest", "vine"} <= {*own}  # and not those that other tests register
+    assert {"cart", "forest", "vine"} <= {*own}  # not those registered by other tests
     for name, cls in own.items():
         assert not methods & {*dir(cls)}, name
         assert cls.discloses != ConditionalSampler.discloses or cls.unstorable, name

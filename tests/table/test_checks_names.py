@@ -49,7 +49,7 @@ def model(rows):
 def test_fixed_of_an_explainer_and_a_chain(kind):
     fixed = ONE_SHOT[kind](["a"])
     explainer = MCCE(model, decision=True, fixed=fixed, random_state=1)
-    for _ in range(2):  # the second fit, too, although a reader may have used the names up
+    for _ in range(2):  # the second fit too, although the first may have exhausted the iterator
         with pytest.raises(InputError, match=r"fixed is an iterator \(.*\), which is empty .*; give a list"):
             explainer.fit(X)
         list(fixed)

@@ -152,7 +152,7 @@ def test_beyond_the_largest_number_of_a_narrow_dtype():
         ([1e-13], None),
         ([np.pi], None),
         ([1e300], 0),
-        ([2.0**52, 0.5], None),  # so large, float64 has no decimals to count
+        ([2.0**52, 0.5], None),  # float64 has no decimals at this size
         ([1e9 + 0.123456], 6),
         ([0.5] * 100 + [0.25], 2),  # the finest comes late
     ],
@@ -168,7 +168,7 @@ def test_column_of_missing_values_has_no_grid():
 
 def test_rounding_to_grid_points_within_bounds():
     """Compared with rounding many numbers to the grid."""
-    numbers = np.linspace(-3.0, 3.0, 6001) + 1e-5  # none in the middle between two points
+    numbers = np.linspace(-3.0, 3.0, 6001) + 1e-5  # no value halfway between two points
     for dtype, decimals in ((np.dtype(np.int64), 0), (np.dtype(np.int8), 0), (np.dtype(float), 1)):
         grid = Grid.of_dtype(dtype, decimals)
         for low, high in ((-1.0, 1.0), (-0.8, 1.7), (0.25, 0.31), (-np.inf, 0.3), (1.1, np.inf), (0.12, 0.17)):

@@ -190,7 +190,7 @@ def frames(draw):
     for j, dtype in enumerate(chosen):
         values = draw(st.lists(COLUMNS[dtype], min_size=n, max_size=n))
         if dtype.endswith("]"):
-            values = np.array(values, dtype)  # a list of dates may pass through nanoseconds, where 1500 has no place
+            values = np.array(values, dtype)  # a list of dates may be converted to nanoseconds, too narrow for 1500
         columns[f"{dtype}/{j}"] = pd.Series(values, dtype=dtype)
     index = draw(st.permutations(range(n)))
     return pd.DataFrame(columns).set_axis(pd.Index(index, name="id"))

@@ -43,7 +43,7 @@ def test_column_round_trips(name):
     back = from_state(to_state(frame))
     pd.testing.assert_frame_equal(back, frame)
     column = COLUMNS[name]
-    assert [*map(repr, column.array)] == [*map(repr, back[name].array)]  # 1, 1.0 and True are not the same here
+    assert [*map(repr, column.array)] == [*map(repr, back[name].array)]  # 1, 1.0 and True differ here
     series = from_state(to_state(column.rename(("a", 1))))
     pd.testing.assert_series_equal(series, column.rename(("a", 1)))
 

@@ -73,7 +73,7 @@ def accepted(*kinds_tried):
     """Return the columns that the schema accepts with some of these kinds, without and with missing values."""
     found = {}
     for name, column in CANDIDATES.items():
-        some = column.reindex([-1, *range(N - 2), -2]).reset_index(drop=True)  # of another dtype if its own has no gaps
+        some = column.reindex([-1, *range(N - 2), -2]).reset_index(drop=True)  # the dtype may change
         for what, values in {"": column, " missing": some}.items():
             for kind in kinds_tried if values.dtype == column.dtype else ():
                 kinds = None if kind is None else {"c": kind}
@@ -85,13 +85,13 @@ def accepted(*kinds_tried):
     return found
 
 
-WHOLE = accepted(None)  # with the kind that the schema finds; to try all kinds takes seconds
+WHOLE = accepted(None)  # with the kind found by the schema; trying all kinds takes seconds
 QUICK = [next(name for name in WHOLE if of in name) for of in ("Sparse[int64", "Sparse[bool", " string[pyarrow]")]
 
 
 @pytest.mark.slow
 def test_list_has_every_dtype_of_pandas():
-    columns = WHOLE | accepted("categorical")  # intervals are read as such only if that is said
+    columns = WHOLE | accepted("categorical")  # intervals need an explicit kind
     classes = {type(values.dtype) for values, _ in columns.values()}
     assert {dtype.__name__ for dtype in _registry.dtypes} <= {dtype.__name__ for dtype in classes}
     assert len(WHOLE) > 100

@@ -117,10 +117,10 @@ def test_unstorable_labels_and_levels_are_named():
 
 
 def test_text_dtype_of_another_pandas_maps_to_the_nearest_dtype(monkeypatch):
-    """Before 2.3 text with NaN had a storage of its own, and no choice of the missing value."""
+    """Before 2.3, text with NaN had a separate storage, and no choice of the missing value."""
     nan = {"type": "pandas.StringDtype", "missing": float("nan")}
     old, new = (from_state({**nan, "storage": storage}) for storage in ("pyarrow_numpy", "pyarrow"))
     assert old == new
     assert np.isnan(old.na_value)
-    monkeypatch.setattr(pd, "StringDtype", lambda storage: f"string[{storage}]")  # as it was: one parameter
+    monkeypatch.setattr(pd, "StringDtype", lambda storage: f"string[{storage}]")  # the earlier form: one parameter
     assert from_state({**nan, "storage": "pyarrow"}) == "string[pyarrow_numpy]"

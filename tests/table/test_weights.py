@@ -51,7 +51,7 @@ def test_integers_are_counts_and_others_relative():
     assert read_weights([2, 0, 3], 3).tolist() == [2.0, 0.0, 3.0]
     assert read_weights(np.array([True, False, True]), 3).tolist() == [1.0, 0.0, 1.0]
     assert read_weights([0.5, 0.0, 1.5], 3).tolist() == [0.5, 0.0, 1.5]
-    assert read_weights([0.25, 0.0, 0.75], 3).tolist() == [0.5, 0.0, 1.5]  # a mean of 1 over those that have any
+    assert read_weights([0.25, 0.0, 0.75], 3).tolist() == [0.5, 0.0, 1.5]  # a mean of 1 over rows with positive weight
     assert read_weights([1e-5, 3e-5], 2).tolist() == [0.5, 1.5]
     uneven = np.random.default_rng(0).uniform(0.1, 9.0, 50)
     np.testing.assert_array_equal(read_weights(uneven, 50), read_weights(123.456 * uneven, 50))

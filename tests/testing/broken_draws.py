@@ -80,7 +80,7 @@ class DensityOfAnother(LogNormal):
 
 
 class RoundsDown(Normal):
-    """What truncation on decoding did to integers: half a unit too low."""
+    """Integers half a unit too low, as with truncation on decoding."""
 
     def sample(self, given, rng, within=None):
         return np.floor(super().sample(given, rng, within))
@@ -318,7 +318,7 @@ BROKEN = [
         IgnoresWeights(),
         "weights",
         "of the weight are .* of the draws, .* use target.weights in fit",
-    ),  # the sampler, its check, and what that says
+    ),  # the sampler, its check, and the message
     (ObservedIsNoBool(), "declarations", "draws_observed is 1; it must be True or False"),
     (MissingFromNowhere(), "missing", r"missing values in the givens: \d+ draws are NaN"),
     (ChokesOnMissing(), "missing", "raised ValueError: Input X contains NaN"),

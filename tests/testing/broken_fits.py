@@ -188,7 +188,7 @@ class ReadsGlobalState(MarginalSampler):
 
 class SortsTarget(MarginalSampler):
     takes_weights = False
-    one_at_a_time = threading.Lock()  # else it would break another requirement as well, now and then
+    one_at_a_time = threading.Lock()  # otherwise it would sometimes fail another check as well
 
     def fit(self, given, target):
         with self.one_at_a_time:
@@ -202,7 +202,7 @@ class OverwritesGiven(MarginalSampler):
         return super().sample(given, rng, within)
 
 
-BROKEN = [  # the sampler, its check, and what that says
+BROKEN = [  # the sampler, its check, and the message
     (
         UnknownKind(),
         "declarations",

@@ -1,7 +1,7 @@
 """Random tables through the kernels of every conditional and joint model, with numba's bounds checks on.
 
-Run by `test_bounds.py` in a process of its own: `NUMBA_BOUNDSCHECK=1 python bounds_fuzz.py N_TABLES NAME ...`.
-Numba's index errors name no place, so the table and the sampler that met one are printed.
+Run by `test_bounds.py` in a separate process: `NUMBA_BOUNDSCHECK=1 python bounds_fuzz.py N_TABLES NAME ...`. Numba's
+index errors have no location, so the table and the sampler that caused one are printed.
 """
 
 import os
@@ -94,7 +94,7 @@ def run(table, name, rng):
     """Fit, draw, weight and explain, by whole draws and by crossings."""
     if name in OURS and not mcce.available_samplers()[name].handles_missing:
         complete = table.notna().all()
-        table = table.loc[:, complete] if complete.any() else table  # which is refused
+        table = table.loc[:, complete] if complete.any() else table  # which raises
     mutable = rng.random(table.shape[1]) >= 0.3
     mutable[-1] = True
     fixed = list(table.columns[~mutable])

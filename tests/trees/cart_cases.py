@@ -11,7 +11,7 @@ import pytest
 from mcce.table import Schema
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
-TOLERANCE = 1e-9  # of the node's impurity, for sums taken in different order
+TOLERANCE = 1e-9  # relative to the node's impurity, for sums in a different order
 
 
 def split_table(frame, target="y", kinds=None):

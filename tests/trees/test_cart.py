@@ -90,7 +90,7 @@ def test_classification_trees_match_sklearn(n, n_classes, min_leaf):
     labels = np.digitize(score, np.quantile(score, np.linspace(0, 1, n_classes + 1)[1:-1]))
     tree = grow(*numbers(X, LETTERS[labels]), min_leaf=min_leaf)
     model = DecisionTreeClassifier(min_samples_leaf=min_leaf, random_state=0).fit(X, labels)
-    if n_classes == 2:  # we count squared error there, which is half of Gini
+    if n_classes == 2:  # mcce uses squared error there, which is half of Gini
         tree.impurity[:] *= 2
     assert compare_with_sklearn(tree, model, X, ties=True) >= 10
 
@@ -180,7 +180,7 @@ def test_factor_of_300_levels(target):
     tree = grow(given, y, min_leaf=5, max_depth=2)
     check_tree(tree, given, y, min_leaf=5, max_depth=2, optimal=False)
     assert tree.n_leaves >= 3
-    for leaf in leaves(tree):  # two splits suffice to tell three groups apart
+    for leaf in leaves(tree):  # two splits suffice to separate three groups
         assert np.unique(group[codes[rows_of(tree, leaf)]]).size == 1
 
 

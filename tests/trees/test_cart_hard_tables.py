@@ -160,7 +160,7 @@ def test_first_of_equally_good_cuts_is_taken():
 
 def test_tree_as_deep_as_the_number_of_rows():
     n = 2000
-    y = np.exp2(np.linspace(-400, 400, n))  # the best cut takes off the largest value, again and again
+    y = np.exp2(np.linspace(-400, 400, n))  # the best cut separates the largest value each time
     given, target = numbers(np.arange(n)[:, None], y)
     tree = grow(given, target, min_leaf=1)
     assert depth_of_nodes(tree).max() > 300

@@ -56,9 +56,9 @@ def test_integer_weights_grow_the_tree_of_repeated_rows_including_ties(seed, tar
 @pytest.mark.parametrize("target", [5, 7])
 @pytest.mark.parametrize("seed", range(6))
 def test_half_weights_partition_like_repeated_rows(seed, target):
-    """Halves of counts, with half the smallest leaf: fractions have a kernel of their own.
+    """Halves of counts, with half the smallest leaf: fractions use a separate kernel.
 
-    Two columns that part the rows of a node alike are equally good, and rounding chooses: so the nodes are compared.
+    Two columns that split the rows of a node equally are tied, and rounding chooses: so the nodes are compared.
     """
     table = _table(seed, ties=False)
     copies = np.random.default_rng(200 + seed).integers(1, 6, table.n_rows)

@@ -1,6 +1,6 @@
 """Kernels stay within their arrays for any table, and compiling executes no file of the working folder.
 
-Both need kernels that are compiled anew, with checks and with nothing optimised away, so one process shows both.
+Both need newly compiled kernels, with checks and without optimisation, so one process tests both.
 """
 
 import os
@@ -20,7 +20,7 @@ STANDARD = ("json", "random", "subprocess", "numba", "numpy", "pandas", "mcce")
 
 
 def run_fuzz(cache, folder, n_tables, *names):
-    # kernels with checks are others than those in the cache, and are checked as well when nothing is optimised away
+    # kernels with checks are not those in the cache; without optimisation no check is removed
     settings = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(cache), "NUMBA_OPT": "0"}
     settings["PYTHONPATH"] = os.pathsep.join([str(Path(mcce.__file__).parents[1]), str(FUZZ.parents[2])])
     command = [sys.executable, str(FUZZ), str(n_tables), *names]

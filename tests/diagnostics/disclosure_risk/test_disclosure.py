@@ -1,7 +1,7 @@
 """The disclosure report: attacks detect constructed leaks and keep their level otherwise.
 
-People have four numbers and a level; the model accepts those whose second number is large. Trees with leaves of one row
-hand out one person's values together. What cannot leak is an explainer that was fitted on other people.
+People have four numbers and a level; the model accepts a large second number. Trees with leaves of one row return the
+values of one person together. An explainer fitted on other people cannot leak.
 """
 
 import numpy as np
@@ -134,7 +134,7 @@ class Memory:
 @pytest.mark.slow
 def test_distance_attack_detects_members_of_a_memorising_model():
     X, holdout = people(300, 1), people(300, 2)
-    fixed = ("sex", "a", "c", "d")  # so that only b can change, by as much as the model requires
+    fixed = ("sex", "a", "c", "d")  # only b can change, by as much as the model requires
     sizes = {**FAST, "max_factuals": 100, "releases": ["plain"], "keys": ["sex"]}
     verdicts = disclosure(fit(X, model=Memory(X), fixed=fixed), X, holdout=holdout, **sizes).table.loc["plain"][
         "verdict"
@@ -152,7 +152,7 @@ def known_by_a_number():
     return [disclosure(each, X, releases=["plain", "generated"], **settings, **FAST).table for each in fitted]
 
 
-# RepU asks for keys that one released row has; the nearest rows are the answers to many
+# RepU requires keys of exactly one released row; the nearest rows are returned for many factuals
 BY_KEYS = [
     ("generated", "RepU"),
     *((release, line) for release in ("plain", "generated") for line in ("DiSCO", "linkage")),
@@ -215,10 +215,10 @@ def by_plausibility(rows):
 
 @pytest.mark.nightly
 def test_plausibility_reveals_no_membership(monkeypatch):
-    """The attack finds the people of a plausibility that has seen those whom it judges: how near the nearest row is.
+    """The attack identifies members if the plausibility was fitted on the rows that it scores.
 
-    Ours is made of folds: what judges somebody's answers was learned without their row, so that the attack has nothing
-    to find, even where leaves of the generator have one person.
+    Here the score of a row comes from a fold fitted without it, so the attack fails, even if a leaf of the generator
+    has one person.
     """
     right = Plausibility.fold_of
     X, others = people(300, 1), people(300, 3)
@@ -254,7 +254,7 @@ def test_false_positive_rate_matches_the_level():
         found = disclosure(fit(others), X, holdout=holdout, releases=["plain", "generated"], **FAST)
         rejected += len(found.leaks())
         lines += len(found.table)
-    # 2.5 per cent a line; lines of a table depend on each other, so twice three standard errors are allowed
+    # 2.5 per cent per line; lines of a table are dependent, so twice three standard errors are allowed
     assert rejected / lines < 0.025 + 6 * np.sqrt(0.025 * 0.975 / lines), (rejected, lines)
 
 

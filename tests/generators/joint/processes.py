@@ -1,4 +1,4 @@
-"""Known processes to compare with what a generator learns."""
+"""Known processes to compare with fitted generators."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def skewed_log_density(rows):
 
 
 def atoms(n, seed):
-    """A count, and an amount that is 0 for many: the fewer the more they count."""
+    """A count, and an amount with many zeros, fewer for larger counts."""
     rng = np.random.default_rng(seed)
     k = rng.poisson(2.0, n)
     zero = rng.random(n) < 0.8 / (1 + k)

@@ -93,7 +93,7 @@ def test_causes_of_rejection_and_their_counts(deck):
     assert drawn.rejected_by[:6].tolist() == [1, 1, 1, 1, 0, -1]
     assert drawn.rejected_by[39] == 2
     assert drawn.rejected.sum() == 4 + 18 + 1
-    # of the 36 that sex leaves, n restricts 18; the other 18 are free there, and one of them restricted in job
+    # of the 36 rows allowed by sex, n restricts 18; of the other 18, one is restricted in job
     assert drawn.acceptance().to_numpy().tolist() == [[18, 0], [40, 36], [1, 0]]
     np.testing.assert_array_equal(drawn.rows[:, 1], 0.0)
     with_values = deck.schema_.decode(drawn.rows)
@@ -159,7 +159,7 @@ def test_value_is_kept_if_no_other_value_is_feasible(deck):
     assert drawn.rows[:30, 3].tolist() == [77.0] * 30
     assert drawn.rejected.tolist() == [False] * 30 + [True] * 30
     some = deck.draw(request_of(deck, n, restrictions={"n": replace(within, low=np.full(n, 38.0))}))
-    assert some.rows[:30, 3].max() < 77  # others are drawn where there are some
+    assert some.rows[:30, 3].max() < 77  # other rows are drawn where possible
 
 
 def test_multiples_and_excluded_numbers(deck):

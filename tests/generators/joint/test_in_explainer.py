@@ -62,7 +62,7 @@ def test_constraint_that_excludes_nothing_has_no_effect(explainer):
     bound = explainer.explain(
         DENIED.head(8), n_samples=60, constraints=[ANY_MISSING, mcce.allow("income", low=low, high=high)]
     )
-    if not explainer.generator_.draws_observed:  # any number may be drawn, so that a far bound excludes something
+    if not explainer.generator_.draws_observed:  # any number may be drawn, so a distant bound excludes some draws
         assert len(bound) == len(free)
     else:
         assert_frame_equal(free.frame, bound.frame)

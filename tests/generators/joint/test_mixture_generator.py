@@ -48,7 +48,7 @@ def test_skewed_number_with_growing_spread():
     assert np.isfinite(lost).mean() > 0.99
     assert 0 < lost[np.isfinite(lost)].mean() < 0.15
     rows = made.sample(4000)
-    for low, high in ((0.0, 0.25), (0.75, 1.0)):  # one component is confirmed: a Gaussian copula, which is a fifth off
+    for low, high in ((0.0, 0.25), (0.75, 1.0)):  # one component, a Gaussian copula, is checked; its error is a fifth
         assert rows.loc[rows["x"].between(low, high), "y"].mean() == pytest.approx(0.5 + low + high, rel=0.25)
 
 
@@ -77,7 +77,7 @@ def test_weighted_restricted_draws_follow_the_joint_distribution(mixture):
     drawn = mixture.draw(request(k, restrictions={"y": Within(low=np.full(k, 3.0))}, weighted=True))
     weight = np.exp(drawn.log_weight)
     assert abs(weight.mean() - allowed.mean()) < 4 * np.sqrt((weight.var() / k) + 0.25 / n)
-    # x comes before y: truncation leaves it as it is, the weights condition it
+    # x precedes y: truncation does not change x, the weights condition it
     inside = free[allowed, 1].mean()
     assert abs(np.average(drawn.rows[:, 1], weights=weight) - inside) < 0.25
     assert abs(drawn.rows[:, 1].mean() - inside) > 0.5

@@ -21,7 +21,7 @@ from tests.generators.joint.processes import atoms, clusters, skewed, skewed_log
 pytest.importorskip("pyvinecopulib", reason=NO_VINE)
 
 SMALL = VineGenerator(n_trees=4, random_state=1, n_jobs=1)
-QUICK = ("check_storage", "check_rows", "check_conditioning", "check_densities")  # all are in the slow test below
+QUICK = ("check_storage", "check_rows", "check_conditioning", "check_densities")  # the slow test below has all
 
 
 def mixed(n, seed):
@@ -170,7 +170,7 @@ def test_weighted_restricted_draws_follow_the_joint_distribution(vine):
     weight = np.exp(drawn.log_weight)
     assert (drawn.rows[~drawn.rejected, 3] >= 1.0).all()
     assert abs(weight.mean() - allowed.mean()) < 0.04
-    for level in (0, 2):  # the grade comes before y: truncation leaves it as it is, the weights condition it
+    for level in (0, 2):  # the grade precedes y: truncation does not change it, the weights condition it
         inside = (free[allowed, 2] == level).mean()
         assert np.average(drawn.rows[:, 2] == level, weights=weight) == pytest.approx(inside, abs=0.05)
     rejected = vine.draw(request(5, restrictions={"y": Within(low=np.full(5, 1e6))}))

@@ -58,7 +58,7 @@ def test_counts_draw_and_score_the_same_as_repeated_rows(make, X, counts, decisi
     repeated = make(fixed=FIXED).fit(X.iloc[rows].reset_index(drop=True), decision[rows])
     given = X[FIXED].iloc[:20]
     pd.testing.assert_frame_equal(weighted.sample(5, given), repeated.sample(5, given))
-    pd.testing.assert_frame_equal(weighted.sample(200), repeated.sample(200))  # the fixed ones are drawn by weight
+    pd.testing.assert_frame_equal(weighted.sample(200), repeated.sample(200))  # fixed features are drawn by weight
     within = {"savings": (0, 30_000)}
     pd.testing.assert_frame_equal(weighted.sample(5, given, within=within), repeated.sample(5, given, within=within))
     pd.testing.assert_series_equal(weighted.log_density(X), repeated.log_density(X))
@@ -68,7 +68,7 @@ def test_counts_draw_and_score_the_same_as_repeated_rows(make, X, counts, decisi
 def test_weights_are_relative_and_zeros_are_absent(make, X):
     weights = np.random.default_rng(1).uniform(0.5, 2.0, N)
     weights[:40] = 0.0
-    X = X.assign(savings=np.where(np.arange(N) < 40, 10**9, X["savings"]))  # what is absent has no range
+    X = X.assign(savings=np.where(np.arange(N) < 40, 10**9, X["savings"]))  # absent rows do not extend the range
     plain = make(fixed=FIXED).fit(X.iloc[40:], sample_weight=weights[40:]).sample(100)
     for scale in (1.0, 4096.7):
         found = make(fixed=FIXED).fit(X, sample_weight=scale * weights)

@@ -1,6 +1,6 @@
 """The pages in a browser: changes are visible, nothing overlaps or is executed, dark and print styles work.
 
-The pages take some seconds to make, so few tests look at many pages each: workers that share tests make them twice.
+The pages take seconds to make, so few tests examine many pages each: workers that share the tests make them twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NASTY = '<script>document.title="run"</script>'
 IMAGE = '"><img src=x onerror=\'document.title="run"\'>'
 WIDTHS = (1280, 420)
 
-# what a reader would have to push a page or a table sideways for
+# elements that require horizontal scrolling
 OUT_OF_SIGHT = """
 [...document.querySelectorAll("td.changed, h1, h2, p, li, dd, figure, table.asked td")].filter(e => {
   const box = e.getBoundingClientRect();

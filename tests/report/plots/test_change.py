@@ -129,7 +129,7 @@ def test_similar_rows_are_shaded_and_axis_ends_are_labelled():
     (shading,) = ax.patches
     heights = shading.get_data().values
     assert heights[1:-1] == pytest.approx(np.full(22, heights[1]), abs=0.02)
-    assert heights[[0, -1]].max() < heights[1]  # higher: the picture's rows run downwards
+    assert heights[[0, -1]].max() < heights[1]  # higher: the rows of the plot run downwards
     assert len(ax.get_xticks()) == 0
     assert_texts_fit(ax)
     missing = change_plot(before, after, **options, alike=alike.assign(salary=np.nan))
@@ -156,7 +156,7 @@ def test_bar_shows_the_allowed_range_if_narrower(width):
 
 @pytest.mark.slow
 def test_hundred_changes_have_thirty_rows_and_the_other_names_below():
-    """A page with three such plots took half a minute."""
+    """Regression: a page with three such plots took half a minute."""
     before, after, kinds, ranges = rows(101, 100)
     ax = change_plot(before, after, kinds=kinds, ranges=ranges)
     assert [text.get_text() for text in ax.get_yticklabels()] == [f"f{j}_{j}" for j in range(30)]
@@ -215,7 +215,7 @@ def test_actions_are_arrows_and_consequences_are_bars():
     labels = [label.get_text().replace("\n", " ") for label in ax.get_yticklabels()]
     assert labels == ["school", "savings", "salary (consequence)", "rent (consequence)", "job (consequence)"]
     assert bars_of(ax) == {2: (0.4, 0.7), 3: pytest.approx((0.09, 0.14))}
-    assert sorted(arrow.xy[1] for arrow in arrows_of(ax)) == [0, 1, 4]  # of the consequences, the level alone
+    assert sorted(arrow.xy[1] for arrow in arrows_of(ax)) == [0, 1, 4]  # of the consequences, only the level
     written = {text.get_text() for text in ax.texts}
     assert {"40 to 70", "50", "30", "9 to 14", "granted: 0.6 instead of 0.3; reached in 93 of 100 cases"} <= written
     assert ax.get_title(loc="left").replace("\n", " ") == "Actions that may change the decision for case 7"

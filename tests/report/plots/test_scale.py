@@ -19,7 +19,7 @@ def test_position_on_a_linear_scale():
     dates = [pd.Timestamp(d) for d in ("2020-01-02", "2020-01-01", "2020-01-05")]
     assert position(*dates) == 0.25
     assert position(dates[0].to_datetime64(), *dates[1:]) == 0.25
-    assert position(*(d.date() for d in dates)) == 0.25  # what an Arrow date is in Python
+    assert position(*(d.date() for d in dates)) == 0.25  # an Arrow date in Python
     assert position(*(d.to_period("D") for d in dates)) == 0.25
     assert position(*(d - dates[1] for d in dates)) == 0.25
 
@@ -73,7 +73,7 @@ NUMBERS = st.sampled_from(ODD) | st.floats(allow_nan=False, allow_infinity=False
 
 
 @given(st.lists(NUMBERS, min_size=1, max_size=12), NUMBERS, NUMBERS)
-@example([0.0, 1e-200, 1e-200, 1e150], 0.0, 1e150)  # crowded beyond the range of floats
+@example([0.0, 1e-200, 1e-200, 1e150], 0.0, 1e150)  # beyond the range of floats
 @example([0.0] * 3 + [1e-310, 1e150], 0.0, 1e150)
 @example([4.0] * 5, 4.0, 4.0)
 @example([-1.7e308, 1.7e308], -1.7e308, 1.7e308)  # the width overflows

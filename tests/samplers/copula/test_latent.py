@@ -82,7 +82,7 @@ def test_projection():
     projected = nearest_correlation(matrix, np.arange(3))
     assert np.linalg.eigvalsh(projected)[0] >= 1e-4 - 1e-9
     np.testing.assert_allclose(np.diag(projected), 1.0)
-    # by symmetry the three stay equal in size, and 1/2 is where the smallest eigenvalue reaches 0
+    # by symmetry all three stay equal; the smallest eigenvalue reaches 0 at 1/2
     np.testing.assert_allclose(np.abs(projected[np.triu_indices(3, 1)]), 0.5, atol=1e-3)
     fine = np.array([[1.0, 0.3], [0.3, 1.0]])
     assert nearest_correlation(fine, np.arange(2)) is fine

@@ -49,7 +49,7 @@ def test_unseen_values():
     margin = margin_of(np.arange(10.0, 20.0))
     low, high = margin.bounds(np.array([9.0, 12.5, 99.0]))
     np.testing.assert_array_equal(low, high)
-    np.testing.assert_allclose(low, stats.norm.ppf([0.05, 0.3, 0.95]))  # no further out than half a row
+    np.testing.assert_allclose(low, stats.norm.ppf([0.05, 0.3, 0.95]))  # at most half a row beyond
     assert margin.position(np.array([9.0, 12.0, 12.5])).tolist() == [-1, 2, -1]
     two = margin_of(pd.Categorical(["no"] * 7 + ["yes"] * 3, categories=["maybe", "no", "yes"]))
     assert isinstance(two, Margin)

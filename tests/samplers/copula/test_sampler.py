@@ -289,7 +289,7 @@ def test_conformance(check):
     check(CONFORMING, 0)
 
 
-# ---- refusals
+# ---- errors
 
 
 def test_missing_values_raise():

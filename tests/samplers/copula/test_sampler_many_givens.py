@@ -32,7 +32,7 @@ def test_densities_are_not_far_below_the_margin(tables):
         scores[sampler] = chain.log_density(new.iloc[:40], per_feature=True)
     assert np.isfinite(scores["copula"].to_numpy()).all()
     gain = (scores["copula"] - scores["marginal"]).mean()
-    assert gain.min() > -0.6  # of 300 rows too much is learned, but nothing is taken for certain
+    assert gain.min() > -0.6  # 300 rows are overfitted, but no probability is 0 or 1
     assert gain.mean() > -0.15
 
 

@@ -169,7 +169,7 @@ def test_chain_reuses_latents_for_any_blocks_and_threads(monkeypatch):
     frame = simulate(300, 5)
     chain = ChainModel(sampler="copula", fixed=["smoker"], random_state=1, n_jobs=1).fit(frame)
     drawn = chain.sample(given=frame[["smoker"]], n=2)
-    assert len(calls) == 1  # one block: the first feature has one discrete given, the others take over
+    assert len(calls) == 1  # one block: the first feature has one discrete given, the others reuse its latents
     monkeypatch.setattr("mcce.generators.chain.BLOCK_ROWS", 37)
     chain.n_jobs = 2
     pd.testing.assert_frame_equal(chain.sample(given=frame[["smoker"]], n=2), drawn)

@@ -49,7 +49,7 @@ def test_honest_tree_grows_on_one_half_and_takes_donors_from_the_other(sampler):
     assert donors.size == 200
     assert np.unique(donors).size == 200
     growing = np.setdiff1d(np.arange(400), donors)
-    # the values of the donors may be anything: they have not been looked at
+    # the values of the donors were not used for growing
     other = target.values.copy()
     other[donors] = np.random.default_rng(9).permutation(other[donors])
     again = sampler.clone().fit(given, Column(target.feature, other)).tree_

@@ -40,7 +40,7 @@ def test_discrete_conditional_is_recovered(discrete):
     for a in range(3):
         for b in range(2):
             row = np.flatnonzero((given.matrix == [a, b]).all(axis=1))[0]
-            # as many draws as training rows in the cell: the test bears the noise of both
+            # as many draws as training rows in the cell: the test includes the noise of both
             n = int((given.matrix == [a, b]).all(axis=1).sum())
             counts = np.bincount(draw(sampler, given, row, n).astype(int), minlength=3)
             statistic = ((counts - n * p[a, b]) ** 2 / (n * p[a, b])).sum() / 2

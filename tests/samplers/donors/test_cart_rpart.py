@@ -52,7 +52,7 @@ def test_ordered_targets_are_classes_in_the_rpart_dialect():
     sampler, _ = fit(pd.DataFrame({"x": x, "y": y}), sampler=CartSampler(dialect="rpart"))
     tree = sampler.tree_
     root = np.bincount(y.codes, minlength=3)
-    assert tree.impurity[0] == 400 - root.max()  # rows outside the commonest class, not a sum of squares
+    assert tree.impurity[0] == 400 - root.max()  # rows outside the most frequent class, not a sum of squares
 
 
 def test_fitted_rpart_tree_round_trips(noisy):

@@ -27,7 +27,7 @@ def test_leaves_match_weighted_ctree_of_party(name):
     leaf = sampler.tree_.route(table.first(3).matrix)
     theirs = np.array(FIXTURE["fits"][name]["ctree"])
     assert len(set(theirs)) > 2
-    assert len(set(zip(leaf, theirs))) == len(set(leaf)) == len(set(theirs))  # the same leaves, by other numbers
+    assert len(set(zip(leaf, theirs))) == len(set(leaf)) == len(set(theirs))  # the same leaves with other numbers
 
 
 def test_weights_that_are_not_counts_raise():

@@ -21,7 +21,7 @@ def density(sampler, given, row, values):
     return np.exp(sampler.log_density(given.take(np.full(values.size, row)), values))
 
 
-# ---- it is a distribution
+# ---- normalisation
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS, ids=IDS)
@@ -153,7 +153,7 @@ def test_missing_values_have_the_probability_of_their_group(sampler):
     found = np.exp(fitted.log_density(given, np.full(n, np.nan)))
     np.testing.assert_allclose(found, np.where(g == 1, 0.6, 0.1), atol=0.03)
     left_out = np.exp(fitted.log_density(given, values, training_rows=np.arange(n)))[absent]
-    assert (left_out <= found[absent]).all()  # equal where no tree of the forest has drawn the row
+    assert (left_out <= found[absent]).all()  # equal if no tree of the forest has drawn the row
     assert left_out.mean() < found[absent].mean()
     np.testing.assert_allclose(left_out, found[absent], atol=0.005)
     # numbers: the density of those present times the probability of being present

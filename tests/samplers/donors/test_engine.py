@@ -161,7 +161,7 @@ def test_densities_and_supports_match_the_definition(name, target, missing):
 def support_by_hand(donors, given, i, value, between):
     """Return whether the pool has a value equal to this, or (`between`) one within its median gap, in its range.
 
-    A training row that is in the pool several times counts once.
+    A training row that occurs several times in the pool counts once.
     """
     flags = [
         values if donors.decider else np.isnan(values)
@@ -179,7 +179,7 @@ def support_by_hand(donors, given, i, value, between):
 
 
 def test_row_that_stops_in_an_inner_node_has_the_donors_of_that_node():
-    """Rpart keeps a row in a node whose children are equally large if nothing else decides."""
+    """In rpart, a row stays in a node with equally large children if no rule sends it to a side."""
     frame = pd.DataFrame({"x": np.arange(40.0), "y": np.where(np.arange(40) < 20, 0.0, 50.0) + np.arange(40) / 7.0})
     fitted, given, values = fit(frame, CartSampler(dialect="rpart"))
     row = given.take(np.zeros(3, dtype=int))
@@ -193,7 +193,7 @@ def test_row_that_stops_in_an_inner_node_has_the_donors_of_that_node():
 
 
 def test_equal_donors_have_the_bandwidth_of_the_margin():
-    """The mean of three times 0.1 is not 0.1, which once gave a leaf of equal donors a bandwidth of 1e-17."""
+    """Regression: the mean of three times 0.1 is not 0.1, which gave a leaf of equal donors a bandwidth of 1e-17."""
     y = np.append(np.random.default_rng(3).normal(50.0, 5.0, 997), [0.1, 0.1, 0.1])
     frame = pd.DataFrame({"x": np.where(y < 1.0, 1.0, 0.0), "y": y})
     fitted, given, values = fit(frame, CartSampler(min_leaf=3, max_depth=1))
@@ -283,7 +283,7 @@ def test_memory_does_not_grow_with_values_times_donors():
     ]
 
 
-# ---- what is prepared
+# ---- prepared tables
 
 
 def test_runs_do_not_change_the_order_of_the_draws():
@@ -303,5 +303,5 @@ def test_unseen_row_leaves_nothing_out():
     beyond = fitted.log_density(given, values, training_rows=np.full(N, 10 * N))
     expected = [
         density_by_hand(fitted.donors_, given, i, value, 10 * N) for i, value in enumerate(values)
-    ]  # the margin has one row less all the same
+    ]  # the margin has one row less nevertheless
     assert_same_logs(beyond, np.array(expected), 1e-12)

@@ -14,7 +14,7 @@ from tests.samplers.parametric.test_sampler import encode
 BY_TREE = mcce.ForestSampler(n_trees=4, pooling="trees")
 
 
-# the others run the lines of other samplers
+# the others share the code of other samplers
 KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_state")
 
 

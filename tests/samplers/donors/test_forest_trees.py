@@ -54,9 +54,9 @@ def test_roots_split_on_any_column_if_all_are_noise(max_features, n_tried):
     sampler, _ = fit(frame, n_trees=n_trees, max_features=max_features, max_depth=1)
     chosen = np.bincount([tree.feature[0] for tree in sampler.trees_], minlength=6)
     assert chosen.sum() == n_trees
-    if n_tried == 1:  # which column wins among several depends on the data; alone, each is as likely
+    if n_tried == 1:  # among several columns the choice depends on the data; alone, all are equally likely
         assert stats.chisquare(chosen).pvalue > LEVEL
-    # a column can win only where it is tried
+    # a column can be chosen only where it is tried
     assert stats.binom(n_trees, n_tried / 6).sf(chosen.max()) > LEVEL
     assert chosen.min() > 0
 

@@ -19,7 +19,7 @@ H = 0.3
 
 
 FIXED, CHOSEN = mcce.EmpiricalSampler(bandwidth=0.3), mcce.EmpiricalSampler()
-OF_THE_CHOICE = ("check_marginal", "check_conditional", "check_seeds", "check_state")  # the rest is the same, and slow
+OF_THE_CHOICE = ("check_marginal", "check_conditional", "check_seeds", "check_state")  # others add nothing
 
 
 KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_training_rows", "check_grid")
@@ -157,7 +157,7 @@ def test_left_out_training_row_has_no_influence():
         alone = mcce.EmpiricalSampler(bandwidth=H).fit(
             given.take(others), Column(target.feature, target.values[others])
         )
-        # the margin's kernel density is read from a grid, and its bandwidth stays
+        # the margin's kernel density is read from a grid, with a fixed bandwidth
         assert left_out[i] == pytest.approx(alone.log_density(given.take([i]), target.values[[i]])[0], abs=0.05)
     assert (left_out < fitted.log_density(given, target.values)).mean() > 0.9
 

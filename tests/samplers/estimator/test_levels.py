@@ -38,7 +38,7 @@ def test_levels_are_drawn_with_the_predicted_probabilities(grades, ordered):
 
 @pytest.mark.parametrize("estimator", [DecisionTreeClassifier(), RandomForestClassifier(15)], ids=["tree", "forest"])
 def test_levels_of_new_rows_are_not_impossible(estimator):
-    """A fully grown tree predicts one level with certainty: for half of the new rows it was wrong, with -inf."""
+    """A fully grown tree predicts one level with certainty: wrong for half of the new rows, which had -inf."""
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"x": rng.normal(size=600), "y": pd.Categorical(rng.choice(["a", "b", "c"], 600))})
     sampler, given = fit(frame.iloc[:300], estimator)
@@ -64,8 +64,8 @@ def test_overconfident_tree_is_smoothed_by_held_out_rows():
     new = logistic_rows(1000, 2)
     sampler, _ = fit(logistic_rows(2000, 1), DecisionTreeClassifier(random_state=0))
     found = of_new_rows(sampler, new)
-    assert found.min() > -3.0  # by all rows it was log(5 / 2005 / 2) = -6.7, for a third of the rows
-    assert found.mean() > np.log(0.5)  # what the margin alone gives
+    assert found.min() > -3.0  # fitted to all rows, it was log(5 / 2005 / 2) = -6.7 for a third of the rows
+    assert found.mean() > np.log(0.5)  # the value of the margin alone
 
 
 def test_calibrated_probabilities_hardly_change():

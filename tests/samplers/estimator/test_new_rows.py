@@ -44,8 +44,8 @@ ESTIMATORS = {
 def test_residuals_have_the_spread_of_the_noise(name):
     """Truth: a sd of 2. Fits in-sample drew 0.9 (forest) and 0.0 (tree), errors on new rows 2.4 and 2.9.
 
-    Around the true mean the variance is that of the noise plus that of the predictions, which comes once, not twice: of
-    a tree that has grown to the end it is that of the noise.
+    Around the true mean the variance is that of the noise plus that of the predictions, counted once: for a fully grown
+    tree it is that of the noise.
     """
     frame, fresh = noisy_line(), noisy_line(seed=6)
     sampler, given = fit(frame, ESTIMATORS[name])

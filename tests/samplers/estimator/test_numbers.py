@@ -28,7 +28,7 @@ def test_residuals_recover_a_linear_model(line):
 
 def test_residuals_are_drawn_equally_often():
     """Five rows have a fold each: the residuals are those of leaving one out, e / (1 - leverage) in a regression."""
-    x, y = np.arange(5.0), np.array([0.0, 23.0, 41.0, 67.0, 82.0])  # so steep that no draw in the middle is outside
+    x, y = np.arange(5.0), np.array([0.0, 23.0, 41.0, 67.0, 82.0])  # steep enough that no draw in the middle is outside
     sampler, given = fit(pd.DataFrame({"x": x, "y": y}), LinearRegression())
     slope, intercept = np.polyfit(x, y, 1)
     leverage = 1 / 5 + (x - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum()
@@ -106,7 +106,7 @@ def test_quantiles_recover_a_heteroscedastic_model(estimator):
     assert len(sampler.estimators_) == 9
     for rows in (np.flatnonzero(x < 1.5)[:300], np.flatnonzero(x > 2.5)[:300]):
         drawn = (sampler.sample(given.take(rows), RowStreams.from_seed(0, 300)) / x[rows] - 1) / 2
-        assert stats.kstest(drawn, stats.uniform(0, 1).cdf).statistic < 0.1  # of which the training data have 0.04
+        assert stats.kstest(drawn, stats.uniform(0, 1).cdf).statistic < 0.1  # the training data have 0.04
         inner = drawn[(drawn > 0.1) & (drawn < 0.9)]
         assert stats.kstest(inner, stats.uniform(0.1, 0.8).cdf).pvalue > LEVEL
         assert inner.size / 300 == pytest.approx(0.8, abs=0.1)
@@ -175,7 +175,7 @@ def test_value_at_an_outer_quantile_keeps_its_weight():
     assert stats.chisquare(counts, [200, 3600, 200]).pvalue > LEVEL
 
 
-PROCESSES = {  # value and quantile function given x, and the share by which the mean may be off
+PROCESSES = {  # value and quantile function given x, and the tolerated relative error of the mean
     "lognormal": (lambda x, u: np.exp(x + stats.norm.ppf(u)), 0.05),
     "normal": (lambda x, u: 5 + x + stats.norm.ppf(u), 0.02),
     "uniform": (lambda x, u: (1 + x) * u, 0.02),
@@ -185,7 +185,7 @@ PROCESSES = {  # value and quantile function given x, and the share by which the
 @pytest.mark.nightly
 @pytest.mark.parametrize("process", ["lognormal", "normal", "uniform"])
 def test_quantiles_have_the_right_tails(process):
-    """The tails once ran to the observed extremes: a mean 48 % too high, 3 % of draws above the 99.9 % quantile."""
+    """Regression: tails ran to the observed extremes: a mean 48 % too high, 3 % of draws above the 99.9 % quantile."""
     quantile, tolerance = PROCESSES[process]
     rng = np.random.default_rng(7)
     x = rng.uniform(0, 2, 2000)
@@ -200,7 +200,7 @@ def test_quantiles_have_the_right_tails(process):
         assert (drawn < quantile(x[rows], 1 - level)).mean() == pytest.approx(1 - level, abs=0.02)
     assert (drawn > quantile(x[rows], 0.999)).mean() < 0.01 + 0.02 * (
         process == "uniform"
-    )  # bounded: any error is beyond
+    )  # bounded: every error is beyond
     assert drawn.min() >= frame["y"].min()
     assert drawn.max() <= frame["y"].max()
     assert sampler.supports(given.take(rows), drawn).all()
@@ -209,7 +209,7 @@ def test_quantiles_have_the_right_tails(process):
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.35, *nightly(0.1)])
 def test_quantiles_keep_frequent_zeros(share):
-    """Predictions near a point mass are seldom exactly there: 6 to 10 per cent of the zeros became small numbers."""
+    """Predictions near a point mass are rarely equal to it: 6 to 10 per cent of the zeros became small numbers."""
     rng = np.random.default_rng(7)
     x = rng.uniform(0, 2, 1000)
     y = np.where(rng.random(1000) < share * x, 0.0, np.exp(x + 0.5 * rng.normal(size=1000)))
@@ -219,7 +219,7 @@ def test_quantiles_keep_frequent_zeros(share):
     rows = Table(given.features, new[:, None])
     drawn = sampler.sample(rows, RowStreams.from_seed(0, 4000))
     for part in (new < 1, new >= 1):
-        assert (drawn[part] == 0.0).mean() == pytest.approx(share * new[part].mean(), abs=0.07)  # were up to 0.22 off
+        assert (drawn[part] == 0.0).mean() == pytest.approx(share * new[part].mean(), abs=0.07)  # errors were 0.22
     assert (drawn == 0.0).mean() == pytest.approx(share, abs=0.03)
     small = (drawn > 0) & (drawn < np.exp(new - 3 * 0.5))
     assert small.mean() < 0.05
@@ -276,6 +276,6 @@ def test_residuals_support_their_range():
     rows = given.take(np.array([0, 0, 0, 0, 2, 2, 2]))
     values = np.array([-2.1, -1.9, 1.9, 2.1, 7.9, 8.1, np.nan])
     assert sampler.supports(rows, values).tolist() == [False, True, True, False, False, True, False]
-    ends = given.take(np.array([4, 4, 2, 2]))  # what lies beyond the training values becomes the outermost of them
+    ends = given.take(np.array([4, 4, 2, 2]))  # draws beyond the training values are clipped to their range
     assert sampler.supports(ends, np.array([-10.0, -10.1, 12.0, 12.1])).tolist() == [True, False, True, False]
     assert draw(sampler, given, 4, 200).min() == -10.0

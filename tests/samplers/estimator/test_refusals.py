@@ -60,7 +60,7 @@ def test_conformance(sampler):
     check_sampler(sampler, goodness_of_fit=True)
 
 
-# ---- refusals
+# ---- errors
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_chain_of_estimators_with_a_decision(line):
     chain = ChainModel(sampler=samplers, fixed=["x"], random_state=1).fit(line, decision)
     people = pd.DataFrame({"x": [7.0]})
     wanted, unwanted = (chain.sample(given=people, n=300, decision=d)["y"] for d in (True, False))
-    # 2 * 7 + 3 [cook] + 1: the wanted rows have the greater mean
+    # 2 * 7 + 3 [cook] + 1: accepted rows have the larger mean
     assert wanted.mean() > unwanted.mean() + 1
     assert set(chain.sample(given=people, n=50)["job"]) == {"cook", "clerk"}
 
@@ -184,7 +184,7 @@ def test_no_givens_are_a_constant_column():
     drawn = np.unique(draw(sampler, given, 0, 200))
     # leaving one of n out, a value is n / (n - 1) times as far from the mean of the others as from that of all
     expected = 2.5 + np.array([-1.5, -0.5, 0.5, 1.5]) * 4 / 3
-    np.testing.assert_allclose(drawn, np.clip(expected, 1.0, 4.0), rtol=1e-12)  # none is beyond the training values
+    np.testing.assert_allclose(drawn, np.clip(expected, 1.0, 4.0), rtol=1e-12)  # no draw is beyond the training values
 
 
 @pytest.mark.parametrize("method", ["residuals", "pmm"])

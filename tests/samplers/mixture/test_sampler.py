@@ -15,7 +15,7 @@ from tests.samplers.mixture.test_model import encode, frame_of
 CONFORMING = mcce.MixtureSampler(max_components=2)  # one object: checks that only draw share its fits
 
 
-# the others run the lines of other samplers
+# the others share the code of other samplers
 KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_weights")
 
 

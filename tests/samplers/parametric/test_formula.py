@@ -64,10 +64,10 @@ def test_columns_match_formulaic(formula):
     for rows, frame in ((np.arange(N), FRAME), (inner.to_numpy(), FRAME.loc[inner])):
         theirs = known.model_spec.get_model_matrix(frame).drop(columns="Intercept", errors="ignore")
         ours = design.matrix(GIVEN.take(rows))
-        if formula != "job:sex":  # R and we keep an aliased column there
+        if formula != "job:sex":  # R and mcce keep an aliased column there
             assert ours.shape[1] == theirs.shape[1]
         spanned = np.column_stack([np.ones(rows.size), theirs]), np.column_stack([np.ones(rows.size), ours])
-        for one, other in (spanned, spanned[::-1]):  # the same column space: dummies may be coded otherwise
+        for one, other in (spanned, spanned[::-1]):  # the same column space: dummies may be coded differently
             left = other - one @ np.linalg.lstsq(one, other, rcond=None)[0]
             assert np.abs(left).max() < 1e-6 * np.abs(other).max()
     named = {name: theirs[name].to_numpy() for name in theirs if name in design.columns}

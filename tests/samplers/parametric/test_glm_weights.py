@@ -37,7 +37,7 @@ def test_gaussian_conditional_matches_weighted_lm_of_r(case):
     target = Column(table.features[3], table.matrix[:, 3], weights)
     sampler = mcce.GaussianSampler().fit(table.first(3), target)
     np.testing.assert_allclose(sampler.coef_, expected["lm"]["coef"], rtol=1e-9)
-    # R counts rows in its degrees of freedom, and copies are rows here
+    # R's degrees of freedom count rows; here copies are rows
     np.testing.assert_allclose(sampler.sigma_**2 * (weights.sum() - 1), expected["lm"]["deviance"], rtol=1e-10)
 
 

@@ -53,7 +53,7 @@ def test_proper_parameters_follow_their_posterior():
     for row in z:
         assert stats.kstest(row, "norm").pvalue > LEVEL
     assert stats.kstest((z**2).sum(axis=0), stats.chi2(3).cdf).pvalue > LEVEL
-    # and say nothing of it: with another sigma than their own they would be t-distributed
+    # and are independent of it: with another sigma they would be t-distributed
     assert stats.spearmanr((z**2).sum(axis=0), sigma).pvalue > LEVEL
 
 
@@ -88,7 +88,7 @@ def test_donors_are_calibrated(sampler):
     drawn = fitted.sample(Table(given.features, np.column_stack([x, f])), RowStreams.from_seed(1, 4000))
     residual = (drawn - (3.0 + 2.0 * x - 1.5 * f)) / 0.7
     kernel = fitted.smoother_.bandwidth / 0.7 if sampler.smoothing else 0.0
-    # the donors are 20 000 fixed values, and the regression of ranks is not quite linear here
+    # the donors are 20 000 fixed values, and the regression of ranks is not exactly linear here
     assert np.abs([residual.mean(), residual.std() - np.hypot(1.0, kernel)]).max() < 0.05
     assert stats.ks_2samp(drawn, target.values).pvalue > LEVEL
 
@@ -180,7 +180,7 @@ def test_normrank_within_renormalises_its_own_probabilities():
 
 
 def test_normrank_draws_follow_its_probabilities():
-    """With few training rows, where half a rank matters."""
+    """Few training rows: half a rank matters."""
     given, target = linear_data(n=30, decimals=0)
     fitted = mcce.NormRankSampler().fit(given, target)
     rows = at(given, 0.2, 0.0, 8000)

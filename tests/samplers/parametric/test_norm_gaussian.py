@@ -53,7 +53,7 @@ def test_norm_differs_only_by_ridge_and_denominator():
 
 
 def test_chain_has_one_joint_distribution_in_every_order():
-    """`norm` has not; a row's log density by numpy identifies the joint."""
+    """Unlike `norm`; a row's log density by numpy identifies the joint."""
     frame = normal_frame(30)
     new = normal_frame(20, seed=1)
     joint = stats.multivariate_normal(frame.mean(), frame.cov()).logpdf(new)

@@ -61,4 +61,4 @@ def test_pmm_draws_follow_its_probabilities():
     np.testing.assert_allclose(fitted.probability_within(some, Within(low=values, high=values)), counts / counts.sum())
     shares = np.array([(target.values == v).mean() for v in values])
     p = np.exp(fitted.log_density(some, values))
-    np.testing.assert_allclose(p, 0.999 * counts / counts.sum() + 0.001 * shares)  # a thousandth is spread evenly
+    np.testing.assert_allclose(p, 0.999 * counts / counts.sum() + 0.001 * shares)  # a thousandth is uniform

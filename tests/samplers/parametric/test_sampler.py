@@ -33,7 +33,7 @@ def test_conformance(sampler):
             check(sampler, 0)
 
 
-# ---- odd designs
+# ---- degenerate designs
 
 
 def odd_frames():

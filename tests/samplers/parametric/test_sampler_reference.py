@@ -104,7 +104,7 @@ def test_normrank_scores_and_map(case):
 @pytest.mark.slow
 @of("normrank")
 def test_normrank_probabilities_are_the_lengths_of_the_map(case):
-    """A fine grid of quantiles of the normal distribution, mapped: an independent way to the same shares."""
+    """A mapped fine grid of normal quantiles: the same shares computed independently."""
     from scipy.special import ndtri
 
     fitted = case.fit()
@@ -164,7 +164,7 @@ def test_polyreg(case):
     close((fitted.shift_ + fitted.scale_)[rescaled], rescale["max"][rescaled], 1e-12)
     assert (fitted.scale_[~rescaled] == 1).all()
     ours = np.column_stack([fitted.model_.intercept, fitted.model_.coef])
-    # coefficients go up to 43; R's own lie 1.2e-6 from the point where the gradient vanishes
+    # coefficients are up to 43; those of R are 1.2e-6 from the root of the gradient
     close(ours, case["coef_tight"].drop(columns="class"), 1e-6, 1e-7)
     expected = case["prob_new_tight"][case.meta["class_order"]]
     close(np.exp(fitted.log_probabilities(case.new)), expected)

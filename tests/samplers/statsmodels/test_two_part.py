@@ -42,7 +42,7 @@ def test_density_sums_to_one_over_both_parts():
     assert sampler.base_measure() == "mixed"
     width = np.where(sampler.rest_.column_.has_mass(grid), 1.0, 0.1)  # a probability, or a density of tenths
     total = (width * np.exp(sampler.log_density(row, grid))).sum()
-    assert total == pytest.approx(1.0, abs=2e-3)  # an even part of a thousandth
+    assert total == pytest.approx(1.0, abs=2e-3)  # a uniform part of a thousandth
 
 
 def test_restricted_draws_match_rejection():

@@ -45,7 +45,7 @@ def test_both_functions_match_the_library(name, rotation, types):
     one, other = intervals(types[0]), tuple(np.roll(each, 30) for each in intervals(types[1]))
     first, second = pair.both(one, other)
     for k in range(2):
-        # the library moves shares of 0 and 1 inwards by 1e-10, and divides by what is left
+        # the library moves shares of 0 and 1 inwards by 1e-10, and divides by the remainder
         expected = pair.bicop.hfunc1(joined(one, (other[k], other[k])))
         np.testing.assert_allclose(first[k], expected, atol=1e-7)
         expected = pair.bicop.hfunc2(joined((one[k], one[k]), other))
@@ -59,7 +59,7 @@ def test_ends_are_exact():
     share = np.array([0.2, 0.7, 0.5])
     np.testing.assert_array_equal(pair.second(np.zeros(3), (low, high)), 0.0)
     np.testing.assert_allclose(pair.second(np.ones(3), (low, high)), 1.0, rtol=1e-15)
-    assert pair.second(share, (low, high))[0] == 0.2  # nothing is known of the other
+    assert pair.second(share, (low, high))[0] == 0.2  # the other is unknown
     by_formula = (share**-2.0 + high**-2.0 - 1.0) ** -0.5
     below = np.array([0.0, (0.7**-2.0 + 0.3**-2.0 - 1.0) ** -0.5, 0.0])
     np.testing.assert_allclose(pair.second(share, (low, high)), (by_formula - below) / (high - low), rtol=1e-13)

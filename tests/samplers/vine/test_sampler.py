@@ -22,7 +22,7 @@ CONFORMING = mcce.VineSampler(families="gaussian", max_givens=3)  # one object: 
 R = np.array([[1.0, 0.6, 0.3, 0.2], [0.6, 1.0, 0.5, 0.1], [0.3, 0.5, 1.0, 0.4], [0.2, 0.1, 0.4, 1.0]])
 
 
-# the others run the lines of other samplers
+# the others share the code of other samplers
 KEPT = ("check_conditional", "check_missing", "check_sample_within", "check_log_density", "check_state")
 
 
@@ -51,7 +51,7 @@ def gaussian_vine(discrete):
 
 
 def test_t_copula_is_a_vine_of_student_pairs():
-    """Given d numbers, a t with nu degrees of freedom is one with nu + d, by scipy; and so is its density."""
+    """Given d numbers, a t with nu degrees of freedom has nu + d degrees of freedom; density by scipy."""
     nu = 4.0
     parameters = tuple(np.array([[rho], [nu + between]]) for rho, between in partial_correlations())
     vine = DVine(np.zeros(4, dtype=bool), ("student",) * 6, np.zeros(6, dtype=np.int64), parameters)
@@ -94,7 +94,7 @@ def test_target_given_points_matches_the_normal():
 
 
 def test_target_given_an_interval_matches_the_normal():
-    """Of one given, which is an interval: P(T <= t | a < G <= b), by scipy's bivariate normal."""
+    """For one interval given: P(T <= t | a < G <= b), by scipy's bivariate normal."""
     vine = DVine(np.array([False, True]), ("gaussian",), np.zeros(1, dtype=np.int64), (np.array([[0.6]]),))
     for t, a, b in ((0.3, 0.2, 0.7), (0.9, 0.0, 0.4), (0.05, 0.55, 1.0)):
         bound = stats.norm.ppf(np.clip([t, a, b], 1e-12, 1 - 1e-12))
@@ -170,7 +170,7 @@ def test_ordered_levels_among_the_givens():
 def test_strongest_givens_are_kept_first(fitted):
     sampler, _, _ = fitted
     assert len(sampler.variables_) == 3
-    assert sampler.variables_[0].source == 0  # x says more of y than a job does
+    assert sampler.variables_[0].source == 0  # x is more informative about y than a job
     none = mcce.VineSampler(max_givens=0).fit(*encode(frame_of()))
     assert none.variables_ == ()
 

@@ -235,7 +235,7 @@ def test_two_level_factors_are_routed_as_numbers():
         assert leaf.tolist() == ([3, 2] if sign > 0 else [2, 3])  # the higher responses are party's left child
 
 
-# ---------------------------------------------------------------- odd input
+# ---------------------------------------------------------------- unusual input
 
 
 @pytest.mark.parametrize("kind", ["number", "factor", "ordered"])

@@ -28,7 +28,7 @@ CONTROL = {
 
 @dataclass(frozen=True)
 class Answer:
-    """What rpart says of a tree: its tables, the row of the frame that each training row and each new row came to.
+    """The result of rpart for a tree: its tables, and the row of the frame for each training row and each new row.
 
     `rows` are the training rows that took part; rpart leaves out those without any predictor. A tree without splits
     has empty tables of them.

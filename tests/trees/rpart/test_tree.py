@@ -179,7 +179,7 @@ def test_row_without_a_majority_stays_in_its_node():
     tree = rpart.grow(given, target, max_depth=1)
     assert tree.n_grown.tolist() == [21, 10, 10]
     assert tree.route(given.matrix)[20] == 0
-    assert tree.donors[tree.start[0] :][: tree.size[0]].size == 21  # it may be drawn from all rows of the node
+    assert tree.donors[tree.start[0] :][: tree.size[0]].size == 21  # draws may come from all rows of the node
     assert where(tree)[20] == 1
 
 
@@ -190,7 +190,7 @@ def test_huge_numbers_are_routed_without_a_warning():
     assert tree.route(given.matrix).size == 40
 
 
-# ------------------------------------------------------------------ the tree as others use it
+# ------------------------------------------------------------------ the interface of the tree
 
 
 def test_leaves_hold_their_rows_and_donors_ascend(gaps):
@@ -297,7 +297,7 @@ def test_column_without_levels_is_ignored(place, response, ordered):
         "three": pd.cut(score, 3, labels=["l", "m", "h"]),
     }
     frame["y"] = answers[response]
-    frame.loc[rng.random(n) < 0.1, "age"] = np.nan  # so that surrogates are looked for
+    frame.loc[rng.random(n) < 0.1, "age"] = np.nan  # so that surrogates are searched
     expected = rpart.grow(*table(frame))
     assert expected.n_nodes > 3
     frame.insert(place, "nothing", pd.Categorical([None] * n, categories=[], ordered=ordered))

@@ -32,13 +32,13 @@ def test_improvements_are_identical_and_rows_are_in_the_same_leaf():
             other_bits += hexed(separate["improve"]) != theirs["improve"]
             other_splits += list(separate["var"]) != theirs["variables"]
     assert other_bits == len(kept) == 47
-    assert other_splits == 2  # of 400 data sets: columns that say the same
+    assert other_splits == 2  # of 400 data sets: equivalent columns
 
 
 def test_generator_states_how_r_was_compiled():
     rng = np.random.default_rng([2024, 2])
     cases = [draw_case(rng) for _ in range(33)]
-    frame = cases[-1].frame.dropna().drop(columns="y")  # one where a split changes
+    frame = cases[-1].frame.dropna().drop(columns="y")  # one in which a split changes
     score = np.asarray(np.arange(len(frame)) % 2, dtype=float)
     trees = [
         fit_autoregressive(frame, score, None, (0.5, 1), "rpart", True, RGenerator(1, fused=fused), cp=0.001).trees

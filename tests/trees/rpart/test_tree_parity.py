@@ -24,7 +24,7 @@ CART = sorted(path.name.removesuffix(".json.gz") for path in FOLDER.glob("cart_*
 RANDOM = read_stored("random")["cases"]
 
 
-# a factor alone is fixed, many small leaves, missing values
+# only a factor is fixed, many small leaves, missing values
 FEW_RUNS = ["credit_factor_only_fixed_rpart", "gauss5_minbucket1_rpart", "airquality_categorical_rpart"]
 
 
@@ -159,7 +159,7 @@ def test_random_data_cover_the_hard_cases():
 
 
 def test_equal_values_are_sorted_as_in_r():
-    """What R passes to a user's splitting function: y = 1, ..., 12 along x, and along a constant."""
+    """The order that R passes to a user's splitting function: y = 1, ..., 12 along x, and along a constant."""
     packed, values = rpart.sort_column(np.array([3.0, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2]))
     rows = (packed & np.uint64(0xFFFFFFFF)).astype(int) + 1
     assert rows.tolist() == [2, 11, 5, 8, 12, 9, 6, 3, 7, 4, 10, 1]

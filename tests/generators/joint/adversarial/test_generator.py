@@ -101,7 +101,7 @@ def test_leaves_partition_the_rows_and_their_weights_sum_to_one(forest):
     assert np.exp(leaves.log_weight).sum() == pytest.approx(1.0)
     assert np.diff(leaves.start).min() >= 8
     per_tree = np.bincount(leaves.rows)
-    assert set(per_tree) == {5}  # four trees, and the leaf that holds all
+    assert set(per_tree) == {5}  # four trees, and the leaf of all rows
     for leaf in range(leaves.log_weight.size):
         mine = leaves.codes[:, leaves.rows[leaves.start[leaf] : leaves.start[leaf + 1]]]
         assert (mine >= leaves.low[leaf][:, None]).all()

@@ -43,7 +43,7 @@ def made():
 
 
 def probabilities(network, codes):
-    """Outputs of the whole network at once, by matrices: what the kernel computes unit by unit."""
+    """Outputs of the whole network by matrix products; the kernel computes them unit by unit."""
     one_hot = np.zeros((len(codes), network.first[-1]))
     for j in range(codes.shape[1]):
         one_hot[np.arange(len(codes)), network.first[j] + codes[:, j]] = 1.0
@@ -123,7 +123,7 @@ def test_weighted_restricted_draws_follow_the_joint_distribution(made):
     assert set(drawn.rows[:, 3]) == {1.0, 2.0}
     error = 4 * np.sqrt(weight.var() / k + allowed.mean() * (1 - allowed.mean()) / n)
     assert abs(weight.mean() - allowed.mean()) < error
-    for j in (0, 2):  # y comes before what is restricted: only its weighted mean is right
+    for j in (0, 2):  # y precedes the restricted feature: only its weighted mean is correct
         mean = np.average(drawn.rows[:, j], weights=weight)
         assert abs(mean - free[allowed, j].mean()) < 5 * free[allowed, j].std() / np.sqrt(allowed.sum()) + 0.1
 
