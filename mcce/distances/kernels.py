@@ -1,14 +1,13 @@
 """Kernels that run over every candidate: one step between two values, sums of steps, and the first rows of an order.
 
-1. `step` is the distance of two values of one column, whatever the distance: all else adds such steps up.
+1. `step` is the distance of two values of one column; all other kernels sum such steps.
 2. `measure_block` adds them for rows against a factual.
 3. `insert` keeps the first rows of a lexicographic order.
 4. `measure_candidates` writes the sums for the candidates of factuals, `rank_candidates` finds the first candidates,
-   `best_within` and `sort_within` take keys that are there already, and `find_nearest` looks for the training rows with
-   the least sums.
+   `best_within` and `sort_within` use given keys, and `find_nearest` finds the training rows with the smallest sums.
 
-Matrices of candidates come column by column (`cells[j, i]` is column j of row i): values of one column lie side by
-side, and a matrix of one row or one column has the same layout as any other, so nothing is compiled twice.
+Matrices of candidates are stored by column (`cells[j, i]` is column j of row i): values of one column are contiguous,
+and a matrix of one row or one column has the same layout as any other, so no kernel is compiled twice.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from mcce.base.compiling import entry, inner
 # mypy: disable-error-code="no-untyped-def"
 
 
-SCALED, LEVELS, CURVES = 0, 1, 2  # how a column's step is found
+SCALED, LEVELS, CURVES = 0, 1, 2  # kinds of steps
 
-# like `inner`, but a branch on an argument that is None is left out before types are inferred
+# like `inner`, but branches on arguments that are None are removed before type inference
 pruned = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False)
 
 
 class Steps(NamedTuple):
     """Distances as the kernels read them: a row for each distance, a column for each column of the table.
 
-    scale : what a unit counts; 0 where any change is whole. Of CURVES, the knots a unit.
-    whole : a step to or from a missing value, and whatever has no other measure.
+    scale : the step per unit; 0 if any change counts as `whole`. For CURVES, the knots per unit.
+    whole : a step to or from a missing value, and every step without another measure.
     squared : by distance.
     """
 
@@ -44,12 +43,12 @@ class Steps(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Steps that are looked up. Without any, the kernels get None, and are compiled without what reads them.
+    """Tables of steps. Without tables, the kernels get None, and are compiled without the code that reads them.
 
     how : SCALED, LEVELS (a table of level by level) or CURVES (class probabilities that change with a number).
-    begin, size : where a column's part of `table` begins, and its number of levels or of spaces between knots.
-    table : LEVELS: size x size steps. CURVES: the first knot's place, then (size + 1) x classes probabilities, those of
-        the first and the last knot 0.
+    begin, size : the start of a column's part of `table`, and its number of levels or of intervals between knots.
+    table : LEVELS: size x size steps. CURVES: the position of the first knot, then (size + 1) x classes probabilities,
+        0 at the first and the last knot.
     classes : by distance.
     """
 
@@ -61,12 +60,12 @@ class Tables(NamedTuple):
 
 
 class CandidateBlocks(NamedTuple):
-    """Factuals, and the candidates that each is compared with.
+    """Factuals and the candidates of each.
 
     cells : the candidates, column by column.
     begin, end : by factual, where its candidates begin and end.
     factuals : one row each.
-    which : the factuals whose candidates are looked at.
+    which : the factuals whose candidates are processed.
     columns : the columns that are compared.
     plain : by distance and column, whether the column holds numbers with a scale or levels without, none of them
         missing, and has no table.
@@ -82,10 +81,10 @@ class CandidateBlocks(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """What candidates are ranked by: L0, the distances, then what is given.
+    """The ranking keys of candidates: L0, the distances, then given measures.
 
-    order : the rows of these that sort, the first one first.
-    limits : by factual, the largest values of the first rows.
+    order : the rows of keys to sort by, in order of priority.
+    limits : by factual, the largest allowed values of the first keys.
     given : further measures, a column for each candidate of each factual.
     """
 
@@ -98,7 +97,7 @@ class Top(NamedTuple):
     """The first rows of each factual.
 
     keys : room for the keys of the first rows of one factual.
-    rows, n_rows : by factual, its first rows and how many there are; `rows` is as wide as the number of rows wanted.
+    rows, n_rows : by factual, its first rows and their number; the width of `rows` is the requested number.
     """
 
     keys: npt.NDArray[np.float64]
@@ -107,7 +106,7 @@ class Top(NamedTuple):
 
     @classmethod
     def room_for(cls, n_keys: int, n_factuals: int, most: int) -> Top:
-        """Return room for so many first rows of each factual; -1 where there are fewer."""
+        """Return arrays for this many first rows of each factual; -1 where there are fewer."""
         rows = np.full((n_factuals, most), -1, dtype=np.int64)
         return cls(np.empty((n_keys, most)), rows, np.zeros(n_factuals, dtype=np.int64))
 
@@ -141,12 +140,12 @@ def look_up(tables, d, j, a, b, scale, whole):
 
 @pruned
 def step(steps, tables, d, j, a, b):
-    """How far two values of column j that are not the same are from each other by distance d, squared if it squares."""
+    """Return the step between two different values of column j by distance d, squared if the distance is."""
     scale = steps.scale[d, j]
     size = abs(a - b) * scale
     if scale == 0.0 or size != size:
         size = steps.whole[d, j]
-    if tables is not None:  # noqa: SIM102 -- the branch that is left out has to stand alone
+    if tables is not None:  # noqa: SIM102 -- the removed branch must be separate
         if tables.how[d, j] != SCALED:
             size = look_up(tables, d, j, a, b, scale, steps.whole[d, j])
     return size * size if steps.squared[d] else size
@@ -190,7 +189,7 @@ def measure_block(compared, f, first, n, steps, tables, values):
 def compare(values, i, others, k, order):
     """-1 if column i of `values` sorts before column k of `others`, 1 if after, else 0.
 
-    NaN is equal to everything: where a factual has it in a key, it has it in all its rows.
+    NaN equals every value: if a key of a factual is NaN, it is NaN in all its rows.
     """
     for v in order:
         if values[v, i] < others[v, k]:
@@ -202,22 +201,22 @@ def compare(values, i, others, k, order):
 
 @inner
 def insert(values, i, row, order, cells, columns, distinct, top, w):
-    """Put a row in its place among the first ones of factual w, whose keys are in `top`.
+    """Insert a row at its position among the first rows of factual w, whose keys are in `top`.
 
-    Ties stay in the order of arrival. If `distinct`, a row equal to one that is held is left out.
+    Ties stay in the order of arrival. If `distinct`, a row equal to one already present is omitted.
     """
     most = top.rows.shape[1]
     if top.n_rows[w] == most and compare(values, i, top.keys, most - 1, order) >= 0:
         return
     place = 0
     beyond = top.n_rows[w]
-    while place < beyond:  # its place is before the first one that sorts after it
+    while place < beyond:  # its position is before the first row that sorts after it
         middle = (place + beyond) // 2
         if compare(values, i, top.keys, middle, order) < 0:
             beyond = middle
         else:
             place = middle + 1
-    # a row like this one has the same keys, and stands just before
+    # an equal row has the same keys and is just before
     twin = place
     while distinct and twin > 0 and compare(values, i, top.keys, twin - 1, order) == 0:
         twin -= 1
@@ -241,7 +240,7 @@ def insert(values, i, row, order, cells, columns, distinct, top, w):
 def measure_candidates(compared, steps, tables, room, values):
     """Write L0 and the sums of steps of the candidates of each factual, one factual after the other.
 
-    `room` is for some candidates, with one row more than `values`.
+    `room` is working memory for some candidates, with one row more than `values`.
     """
     at = 0
     for f in compared.which:
@@ -258,13 +257,13 @@ def measure_candidates(compared, steps, tables, room, values):
 def rank_candidates(compared, steps, tables, keys, room, top):
     """Find the first distinct candidates of each factual.
 
-    `room` is for the keys of some candidates, and has a spare row.
+    `room` is working memory for the keys of some candidates, with a spare row.
     """
     most = top.rows.shape[1]
     at = 0
     for w in range(compared.which.size):
         f = compared.which[w]
-        last = np.inf  # most candidates are beyond the last one held by their first key alone
+        last = np.inf  # most candidates are excluded by their first key
         for first in range(compared.begin[f], compared.end[f], room.shape[1]):
             n = min(compared.end[f] - first, room.shape[1])
             measure_block(compared, f, first, n, steps, tables, room)
@@ -287,7 +286,7 @@ def rank_candidates(compared, steps, tables, keys, room, top):
 
 @entry
 def best_within(keys, kept, K, order, top):
-    """Write the first of the K rows of each factual among those kept, by keys[order] and then by place."""
+    """Write the first of the kept rows among the K rows of each factual, by keys[order] and then by position."""
     for f in range(top.n_rows.size):
         for i in range(f * K, (f + 1) * K):
             if kept[i]:
@@ -322,9 +321,9 @@ def sort_within(keys, K, order, spare, sorted_rows):
 
 @entry
 def find_nearest(rows, first, last, training, steps, tables, own, sums, nearest):
-    """Find the nearest training rows of rows[first:last], the earlier one first on ties; own[i] does not count.
+    """Find the nearest training rows of rows[first:last], the earlier one first on ties; own[i] is excluded.
 
-    As many as `nearest` has columns; -1 where there are fewer. `sums` is room for as many numbers.
+    Their number is the number of columns of `nearest`; -1 where there are fewer. `sums` is working memory of that size.
     """
     k = nearest.shape[1]
     for i in range(first, last):

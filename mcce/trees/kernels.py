@@ -5,7 +5,7 @@
 2. A scan over the runs finds the cut with the largest decrease of impurity: squared error for numbers and two
    classes, Gini for more. Each side keeps at least `min_leaf` rows; only a strictly better cut replaces the best one,
    so the first variable and the first cut win ties. Missing values are tried on both sides.
-3. Unordered levels are runs too, put in order first: by mean response for numbers and two classes, where the best
+3. Unordered levels are runs too, sorted first: by mean response for numbers and two classes, where the best
    of all subsets is a cut of that order (Fisher 1958; Breiman et al. 1984, theorem 4.5; with `min_leaf` > 1 the best
    admissible cut of that order is taken, though another subset may be better). For more classes all
    subsets are tried for up to 8 levels in the node; above that the levels are ordered by the first principal
@@ -73,7 +73,7 @@ def copies_of(weights: Any, row: Any) -> Any:
 
 
 def note_copies(copies: Any, place: Any, weights: Any, row: Any) -> Any:
-    """Write a row's weight at a place; a no-op without weights."""
+    """Write a row's weight at a position; a no-op without weights."""
 
 
 def weigh(weights: Any, order: Any, start: Any, end: Any) -> Any:
@@ -248,7 +248,7 @@ def _classes_by_order(packed, slot, start, end, labels, weights, run_code, run_n
 
 @inner
 def _scan_runs(run_n, run_sum, last_cut, m, n_left, s_left, min_leaf, best):
-    """Cut after which run? `n_left`, `s_left`: missing rows that start on the left. Return (score, run)."""
+    """Find the best cut after a run; `n_left`, `s_left`: missing rows that start on the left. Return (score, run)."""
     at = -2
     if n_left >= min_leaf and m - n_left >= min_leaf and s_left * s_left > best * (n_left * (m - n_left)):
         best = s_left * s_left / (n_left * (m - n_left))
@@ -273,10 +273,10 @@ def _scan_runs(run_n, run_sum, last_cut, m, n_left, s_left, min_leaf, best):
 def _scan_classes(
     run_n, last_cut, classes, class_weight, in_node, in_left, n, m, missing_from, min_leaf, base, best
 ):  # fmt: skip
-    """Cut after which run? The node's rows from `missing_from` on start on the left. Return (score, run).
+    """Find the best cut after a run; rows from `missing_from` on start on the left. Return (score, run).
 
     The decrease of Gini is proportional to sum L_k^2 / n_left + sum R_k^2 / n_right - base; moving one row of class k
-    changes the sums of squares by 2 L_k + 1 and 1 - 2 R_k, so a scan costs one step a row for any number of classes.
+    changes the sums of squares by 2 L_k + 1 and 1 - 2 R_k, so a scan costs one step per row for any number of classes.
     """
     square_left = 0.0
     square_right = base * m
@@ -348,7 +348,7 @@ def _count_table(run_n, run_place, runs, classes, class_weight, present, n_prese
         position[present[j]] = j
     row = 0
     for r in range(runs):
-        run_place[r] = r  # it moves with its run
+        run_place[r] = r  # moved together with its run
         for j in range(n_present):
             table[r, j] = 0.0
         n = np.int64(run_n[r])
@@ -364,10 +364,10 @@ def _count_table(run_n, run_place, runs, classes, class_weight, present, n_prese
 def _principal_scores(run_n, runs, table, n_present, m, axis, score):
     """Score the class shares of each run on their first principal component, by power iteration.
 
-    Runs are weighted by their size. Scores are centred in each step, so the shares need not be: the axis is the same.
+    Runs are weighted by their size. Scores are centred in each step, so centring the shares is unnecessary.
     """
     for r in range(runs):
-        score[r] = np.sqrt(r + 1.0)  # a start without symmetries that the shares may have
+        score[r] = np.sqrt(r + 1.0)  # an asymmetric start vector: the shares may be symmetric
     for _ in range(_POWER_STEPS):
         mean = 0.0
         for r in range(runs):
@@ -429,7 +429,7 @@ def _scan_partitions(
 
 @inner
 def _note_levels(masks, at, n_levels, run_code, runs, chosen, as_bits):
-    """Note from `at` on which levels, and missing values, go left: the runs in `chosen`, or up to it."""
+    """Write from `at` on which levels, and missing values, go left: the runs in `chosen`, or up to it."""
     for c in range(n_levels + 1):
         masks[at + c] = ABSENT
     for r in range(runs):
@@ -711,7 +711,7 @@ def grow_nodes(
 
 @entry
 def collapse(feature, left, impurity, penalty, cost):
-    """Make a leaf of each node whose subtree does not lower the impurity by more than `penalty` a split."""
+    """Make a leaf of each node whose subtree does not lower the impurity by more than `penalty` per split."""
     for node in range(feature.size - 1, -1, -1):
         cost[node] = impurity[node] + penalty
         if feature[node] >= 0:

@@ -1,16 +1,16 @@
-"""Draws of latent normal variables inside what was observed, and integrals over normal utilities: numba kernels.
+"""Draws of latent normal variables within observed bounds, and integrals over normal utilities: numba kernels.
 
-1. `start_rows` draws a first state, one of a number of particles. A particle's variables come one after the other, each
-   from its conditional given the ones before, inside its bounds, and its weight is the product of the masses inside the
-   bounds (Geweke, Hajivassiliou and Keane; Hajivassiliou, McFadden and Ruud 1996). One particle is kept, by weight.
-2. `sweep_rows` makes Gibbs sweeps: each variable in turn from its conditional given all others, a normal cut to its
-   bounds (Geweke 1991; for utilities McCulloch and Rossi 1994). Then all of them move along the main axes of their
-   conditional covariance, by a normal step cut to where all bounds hold: strongly correlated variables, which hold
-   each other fast, travel together.
+1. `start_rows` draws a first state, one of several particles. The variables of a particle are drawn in sequence, each
+   from its conditional given the preceding ones, inside its bounds; the weight is the product of the masses inside the
+   bounds (Geweke, Hajivassiliou and Keane; Hajivassiliou, McFadden and Ruud 1996). One particle is drawn by weight.
+2. `sweep_rows` makes Gibbs sweeps: each variable in turn is drawn from its conditional given all others, a normal
+   truncated to its bounds (Geweke 1991; for utilities McCulloch and Rossi 1994). Then all variables move along the main
+   axes of their conditional covariance, by a normal step truncated to the bounds: strongly correlated variables mix
+   slowly one by one, and move jointly.
 
-What is allowed: `low <= z <= high` (a point where they are equal), and for the utilities of a group that the largest
-one is among the `allowed`. `weigh_rows` makes the particles of step 1 from given points, for integrals. A row's random
-numbers are Philox words keyed by the stream and the row; so a draw does not depend on the rows beside it.
+The bounds are `low <= z <= high` (a point if they are equal); for a group of utilities, the largest one is among the
+`allowed`. `weigh_rows` makes the particles of step 1 from given points, for integrals. A row's random numbers are
+Philox words keyed by the stream and the row, so a draw does not depend on other rows.
 
 Integrals over normal utilities:
 
@@ -19,9 +19,9 @@ deviation, with s_k = (m_k - max m) / sd:
 
     P_k = integral of phi(x - s_k) prod_{l != k} Phi(x - s_l) dx,
 
-by the trapezoid rule on an even grid, which is spectrally accurate here; the probabilities are then made to sum to 1.
+by the trapezoid rule on an even grid, which is spectrally accurate here; the probabilities are then normalised.
 On that grid phi is a recurrence, phi(t + h) = phi(t) q(t), q(t + h) = q(t) exp(-h^2). Phi is read from a table at the
-nearest knot and carried on by three terms of Taylor's series, in which phi is known: an error below 2e-11.
+nearest knot and corrected by three terms of its Taylor series, in which phi is known: an error below 2e-11.
 
 `mean_below`: the mean of Phi over rows of points, from the same table.
 """
@@ -42,7 +42,7 @@ from mcce.rng.normal import normal_quantile
 
 _FIRST, _STEP, _N_GRID = -6.0, 0.5, 27
 _KNOTS_PER_UNIT = 128
-_LAST_KNOT = 8.0  # from there on Phi is 1
+_LAST_KNOT = 8.0  # Phi is 1 from here on
 _ROOT = 1.0 / math.sqrt(2.0 * math.pi)
 CDF = np.array(
     [0.5 * math.erfc(-(_FIRST + i / _KNOTS_PER_UNIT) * math.sqrt(0.5)) for i in range(14 * _KNOTS_PER_UNIT + 1)]
@@ -132,7 +132,7 @@ def _normal_cdf(x):
 
 @_inner
 def _cut_normal(mean, sd, low, high, u):
-    """Draw a normal number between low and high, and give their mass; without any, the end nearer to the mean."""
+    """Draw a normal number between low and high, and return their mass; without mass, the end nearer to the mean."""
     a = (low - mean) / sd
     b = (high - mean) / sd
     upper = a + b > 0.0
@@ -184,7 +184,7 @@ def _propose(z, low, high, winner, slope, sd, group_start, offset, uniforms):
 
 @_inner
 def _find_winners(allowed, group_start, group_end, winner):
-    """Note for each utility which one of its group is the largest; -1 if that is not known, and for the others."""
+    """Write for each utility which one of its group is the largest; -1 if unknown, and for other variables."""
     for j in range(allowed.size):
         winner[j] = -1
         n_allowed = 0
@@ -198,7 +198,7 @@ def _find_winners(allowed, group_start, group_end, winner):
 
 @_entry
 def weigh_rows(z, weight, low, high, allowed, slope, sd, group_start, group_end, offset, point, shift):
-    """Make one particle of each row, with its log weight, from a point of (0, 1)^d, shifted (rows, d) and folded."""
+    """Make one particle for each row, with its log weight, from a point of (0, 1)^d, shifted (rows, d) and folded."""
     d = z.shape[1]
     uniforms = np.empty(d)
     winner = np.empty(d, dtype=np.int64)
@@ -291,7 +291,7 @@ def sweep_rows(z, low, high, allowed, precision, axes, pulls, group_start, group
                 u = _uniform(word, step, row)
                 step += 1
                 if is_utility:
-                    best = best_other = -np.inf  # among the allowed ones, and the others
+                    best = best_other = -np.inf  # among the allowed utilities, and the others
                     for k in range(group_start[j], group_end[j]):
                         if k != j:
                             utility = z[i, k] + offset[k]

@@ -1,22 +1,22 @@
 """Donors of the leaves of trees, as numba kernels: draws, supports, densities.
 
-The nodes of all trees are numbered one after the other, and so are their donors, so that a row has one node a tree and
-a forest is read like a tree. `first`, `value` and `count` are *runs*: the distinct donors of a node, ascending, and how
-many rows have each; those of node k stand from first[k] to first[k + 1].
+The nodes of all trees are numbered consecutively, and so are their donors: a row has one node per tree, and a forest is
+read like a tree. `first`, `value` and `count` are *runs*: the distinct donors of a node, ascending, and the number of
+rows of each; those of node k are at first[k] to first[k + 1].
 
 1. `pick_donor` and `pick_allowed_donor` draw one of the donors in a row's leaves, uniformly. Donors are numbered
-   tree by tree, in the order of the tree, not of their values: the draws of a seed do not depend on what is sorted.
-   `pick_weighted_donor` and `pick_allowed_weighted` draw them by their weights, and draw what they would draw of as
-   many copies of each. All else takes sums of weights where there are no weights numbers of donors.
-2. `find_support` looks a value up among the runs, `measure_gaps` has told how far from a donor counts as close. Where
-   leaves share training rows, `find_pooled_support` counts each of these once (`mcce.samplers.base`).
+   tree by tree, in the order of the tree, not of their values: the draws of a seed do not depend on sorting.
+   `pick_weighted_donor` and `pick_allowed_weighted` draw donors by weight, the same as from that many copies of each.
+   All other kernels use sums of weights in place of numbers of donors.
+2. `find_support` searches a value among the runs; `measure_gaps` computes the distance from a donor that counts as
+   close. If leaves share training rows, `find_pooled_support` counts each row once (`mcce.samplers.base`).
 3. Each node has Silverman's bandwidth h. A sum of normal kernels S(x) = sum_j n_j k((x - y_j) / h) is taken over the
    runs whose share of S is above e^-50, or, in a node of many runs, read from a Taylor polynomial.
 4. `count_cells` and `expand_cells` prepare these: a node's runs are put into *cells* no wider than 0.4 h, and around
    the centre c of each, sum_j n_j k((x - y_j) / h) = sum_m a_m ((x - c) / h)^m. With b_m the coefficients of one run at
    z = (c - y_j) / h, b_0 = k(z), b_1 = -z b_0, b_(m+1) = -(z b_m + b_(m-1)) / (m + 1): Hermite's polynomials. Up to 0.3
-   h from the centre eighteen terms give S to 1e-14 of itself, since b_m is below k(z) e^(z^2 / 4) / sqrt(m!) (Cramer's
-   bound) and a donor is no farther than h / 2.
+   h from the centre eighteen terms give S with a relative error of 1e-14, since b_m is below
+   k(z) e^(z^2 / 4) / sqrt(m!) (Cramer's bound) and a donor is at most h / 2 away.
 5. `log_densities` mixes the donors with the margin, `log_missing` the missing donors with their share.
 """
 
@@ -36,25 +36,25 @@ from mcce.rng import multiply_high, philox
 
 TERMS = 18
 LANES = 8
-_CELL_WIDTH = 0.4  # in bandwidths, of the runs in a cell
+_CELL_WIDTH = 0.4  # in bandwidths: the width of the runs in a cell
 _CELL_REACH = 0.3  # from the centre
-_FEW_RUNS = 24  # are summed without looking which are near
+_FEW_RUNS = 24  # so few runs are summed without a search for near ones
 CELL_RUNS = 96  # fewer runs are summed as fast as a polynomial is prepared
-_WINDOW = 9.5  # beyond it a hundred thousand donors weigh less than 1e-14 of one at the centre
-_NEGLIGIBLE = 100.0  # of z^2: a donor e^50 times lighter than the nearest one
-_CANCELLED = 0.1  # what is left of a sum, below which it is summed anew
+_WINDOW = 9.5  # beyond it, 100,000 donors have less than 1e-14 of the weight of one at the centre
+_NEGLIGIBLE = 100.0  # of z^2: a donor with e^-50 of the weight of the nearest
+_CANCELLED = 0.1  # remaining share of a sum below which it is recomputed
 _ROOT_TAU = math.sqrt(2.0 * math.pi)
 
 Margin = namedtuple("Margin", "n atoms counts grid density bandwidth")
 Runs = namedtuple("Runs", "first value count")
 Cells = namedtuple("Cells", "first centre terms")
-# the rows left out; where each row's first donor is in a tree; how many there are; the rows' weights, if they have any
+# the rows left out; the position of each row's first donor in a tree; their number; the rows' weights, if any
 Own = namedtuple("Own", "rows donor copies weight")
 
 
 @inner
 def _place(ordered, first, last, x):
-    """Return the first place between `first` and `last` whose number is at least x; no step waits for a comparison."""
+    """Return the first position between `first` and `last` whose number is at least x, by a branch-free search."""
     left = last - first
     while left > 1:
         half = left >> 1
@@ -68,8 +68,8 @@ def _place(ordered, first, last, x):
 
 @entry
 def pick_donor(key, draws, rows, leaves, start, size, values, out):
-    """Draw one of the donors in each row's leaves; `leaves` has one row a tree."""
-    if leaves.shape[0] == 1:  # most forests are of one tree, whose loop needs no branches
+    """Draw one of the donors in each row's leaves; `leaves` has one row per tree."""
+    if leaves.shape[0] == 1:  # most samplers have one tree, whose loop needs no branches
         leaf = leaves[0]
         for i in range(out.size):
             word = philox(key, draws[i], rows[i])[0]
@@ -91,7 +91,7 @@ def pick_donor(key, draws, rows, leaves, start, size, values, out):
 def pick_allowed_donor(key, draws, rows, leaves, start, size, values, low, high, levels, out, n_allowed):
     """Draw one donor of each row's leaves among those in [low, high] and, if given, of an allowed level; else NaN.
 
-    Writes also how many there are to choose from.
+    Also write the number of allowed donors.
     """
     for i in range(out.size):
         chosen = np.int64(-1)
@@ -140,7 +140,7 @@ def pick_weighted_donor(key, draws, rows, leaves, start, size, upto, values, out
             left -= upto[start[node] + size[node]] - upto[start[node]]
             t += 1
             node = leaves[t, i]
-        low, high = np.int64(start[node]), np.int64(start[node] + size[node] - 1)  # the first with upto above the place
+        low, high = np.int64(start[node]), np.int64(start[node] + size[node] - 1)  # find `upto` above the place
         place = upto[low] + left
         while low < high:
             middle = (low + high) >> 1
@@ -155,7 +155,7 @@ def pick_weighted_donor(key, draws, rows, leaves, start, size, upto, values, out
 def pick_allowed_weighted(key, draws, rows, leaves, start, size, upto, values, low, high, levels, out, allowed):
     """Draw one donor of each row's leaves by weight, among those that `pick_allowed_donor` would choose from.
 
-    Writes also the sum of their weights.
+    Also write the sum of their weights.
     """
     for i in range(out.size):
         place = np.inf
@@ -209,7 +209,7 @@ def measure_gaps(runs, spare, gap):
 def _median_gap(total, distinct):
     """Return which of the gaps between distinct donors, in ascending order, is the median of all gaps; -1: it is 0.
 
-    Copies have gaps of 0. Fewer than one copy each are as many as they are distinct.
+    Copies have gaps of 0. The number of donors is `total`, but at least `distinct`.
     """
     donors = max(np.int64(total), np.int64(distinct))
     return (donors - 2) // 2 - (donors - distinct) if donors >= 3 else np.int64(-1)
@@ -217,7 +217,7 @@ def _median_gap(total, distinct):
 
 @inner
 def select(numbers, n, k):
-    """Return the k-th smallest of the first n numbers, which are put into another order (Hoare 1961)."""
+    """Return the k-th smallest of the first n numbers, which are reordered (Hoare 1961)."""
     low, high = 0, n - 1
     while low < high:
         pivot = numbers[(low + high) >> 1]
@@ -263,9 +263,8 @@ def find_support(leaves, values, runs, gap, supported):
 def find_pooled_support(leaves, order, start, size, rank, ranked, weight, values, spare, gaps, supported):
     """Return whether each value lies in the range of its leaves' training rows and no farther from one than their gap.
 
-    `rank` is the place of each donor's training row among `ranked`, the values of these rows, ascending; `weight` are
-    their weights, if they have any; `order` puts rows of the same leaves side by side, which share what is found out
-    about them.
+    `rank` is the position of each donor's training row among `ranked`, the values of these rows, ascending; `weight`
+    are their weights, if any; `order` makes rows of the same leaves adjacent, so that they share the computation.
     """
     n = np.int64(0)
     gap = 0.0
@@ -363,7 +362,7 @@ def _sum_near(runs, begin, end, x, scale, own, own_value):
     """Sum the kernels of those runs at x that are not negligible beside the nearest, without `own` donors."""
     at = _place(runs.value, begin, end, x)
     nearest = np.inf
-    for r in range(max(at - 2, begin), min(at + 2, end)):  # one on each side may be the one left out
+    for r in range(max(at - 2, begin), min(at + 2, end)):  # one on either side may be the one left out
         if runs.value[r] != own_value or runs.count[r] > own:
             z = (x - runs.value[r]) * scale
             nearest = min(nearest, z * z)
@@ -389,14 +388,14 @@ def _next_cell(runs, r, end, bandwidth):
 
 @inner
 def _seen_from(runs, begin, end, centre, bandwidth):
-    """Return the runs that count at a centre: from, to."""
+    """Return the range of runs that are not negligible at a centre."""
     reach = _WINDOW * bandwidth
     return _place(runs.value, begin, end, centre - reach), _place(runs.value, begin, end, centre + reach)
 
 
 @entry
 def count_cells(runs, bandwidth, n_cells):
-    """Count the cells of each node in whose window are so many runs that a polynomial pays."""
+    """Count the cells of each node whose window has enough runs for a polynomial to be faster."""
     for node in range(bandwidth.size):
         begin, end = runs.first[node], runs.first[node + 1]
         n_cells[node] = 0
@@ -411,7 +410,7 @@ def count_cells(runs, bandwidth, n_cells):
 def expand_cells(runs, bandwidth, cells, z, before, here, total):
     """Write the centres and coefficients of the cells that `count_cells` counted; the rest is scratch of 8 numbers.
 
-    Eight runs at a time, so that they do not wait for each other.
+    Eight runs are processed at a time, to hide latency.
     """
     for node in range(bandwidth.size):
         cell, last_cell = cells.first[node], cells.first[node + 1]
@@ -480,7 +479,7 @@ def _share(margin, place, is_atom, x, own):
     """Return the margin's mass or density of x, without a training row of weight `own`."""
     n = margin.n
     if is_atom:
-        pseudo = 1.0 if margin.grid.size == 0 else 0.0  # spread over the levels, so that none is impossible
+        pseudo = 1.0 if margin.grid.size == 0 else 0.0  # spread over the levels, so that no level is impossible
         mass = (margin.counts[place] - own + pseudo / margin.atoms.size) / max(n - own + pseudo, 1.0)
         return max(mass, 0.0)  # zero for a value that the left-out row did not have
     last = margin.grid.size - 1
@@ -510,7 +509,7 @@ def margin_shares(margin, values, own, out):
 
 @inner
 def _own_donor(own, t, i, start, size, node):
-    """Return where the first donor that row i itself is stands in a node of tree t, and how many there are; -1, 0."""
+    """Return the position of row i's first own donor in a node of tree t, and their number; -1 and 0 if none."""
     if own.rows.size == 0 or own.rows[i] < 0 or own.rows[i] >= own.donor.shape[1]:
         return np.int64(-1), 0.0
     donor = np.int64(own.donor[t, own.rows[i]])
@@ -521,7 +520,7 @@ def _own_donor(own, t, i, start, size, node):
 
 @inner
 def _own_weight(own, i):
-    """Return what the margin loses with row i: its weight; 0 if no rows are left out."""
+    """Return the weight that the margin loses without row i; 0 if no rows are left out."""
     if own.rows.size == 0:
         return 0.0
     return own.weight[own.rows[i]] if own.weight.size else 1.0

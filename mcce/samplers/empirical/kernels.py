@@ -1,13 +1,13 @@
 """Weighted donors, as numba kernels: weights, draws, supports, densities.
 
-Donors stand in the order of their values, missing ones last; `points` has a row of scaled givens for each. Every kernel
-goes over the rows one by one, with the weights of one row at a time: memory is proportional to rows plus donors, time
-to rows times donors times givens. Neighbouring rows with the same givens, as a chain has them, are weighed once.
+Donors are sorted by value, missing ones last; `points` has a row of scaled givens for each. Every kernel processes the
+rows one by one, with the weights of one row at a time: memory is proportional to rows plus donors, time to rows times
+donors times givens. Weights are computed once for consecutive rows with the same givens, which occur in a chain.
 
 1. `_weigh` gives each donor exp(-(d^2 - d_min^2) / (2 bandwidth^2)); without d_min far-away rows would have no donors.
 2. It then sets to zero all weights below the largest t for which donors of weight t or more have the share `keep` of
-   the total. Donors with the same weight stay or go together, so that their order decides nothing.
-3. A donor whose training row has a weight of its own stands for so many `copies`, each with the weight of step 1.
+   the total. Donors with the same weight are kept or dropped together, so the result does not depend on their order.
+3. A donor whose training row has a weight represents that many `copies`, each with the weight of step 1.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from mcce.samplers.donors.kernels import select
 
 
 _ROOT_TAU = math.sqrt(2.0 * math.pi)
-_NEGLIGIBLE = 40.0  # exp(-40) of the nearest donor's weight counts as nothing
+_NEGLIGIBLE = 40.0  # weights below exp(-40) of the nearest donor's weight are negligible
 
-_TIE = 1e-9  # relative: weights that differ by less, as rounding makes them, are equal
+_TIE = 1e-9  # relative tolerance: smaller differences of weights are rounding
 
 # points; the step of a change of each column, 0 where it is a difference; whether steps are added before they are
 # squared (Gower) or after (Mahalanobis); 1 / (2 bandwidth^2); share of the weight kept; values, how many are known;
-# copies that each donor stands for
+# copies that each donor represents
 Neighbours = namedtuple("Neighbours", "points whole adds rate keep values n_known copies")
 
 _silverman = inner(silverman_rule)
@@ -65,14 +65,14 @@ def squared_distances(points, whole, adds, out):
 def _cut(numbers, copies, n, wanted):
     """Return the largest t for which the numbers of at least t sum to `wanted`; the first n are reordered.
 
-    Each number counts as often as `copies` says, which are reordered with them.
+    Each number counts `copies` times; `copies` is reordered with the numbers.
     """
     low, high, passed = 0, n, 0.0
     pivot = 0.0
     while low < high:
         pivot = numbers[(low + high) >> 1]
         above, equal, i = 0.0, 0.0, low
-        greater, after = low, high  # greater ones stand before `greater`, lesser ones from `after` on
+        greater, after = low, high  # greater numbers are before `greater`, smaller ones from `after` on
         while i < after:
             x, times = numbers[i], copies[i]
             if x > pivot:
@@ -100,9 +100,9 @@ def _cut(numbers, copies, n, wanted):
 
 @inner
 def _weigh(row, near, own, weights, spare, copies):
-    """Write the weight of each donor for one row, 0 for its own (-1: it has none); return their sum.
+    """Write the weight of each donor for one row, 0 for the row's own donor (-1: none); return their sum.
 
-    `spare` and `copies` have room for the donors, to reorder them.
+    `spare` and `copies` are working memory for reordering the donors.
     """
     least = np.inf
     n = weights.size
@@ -141,7 +141,7 @@ def _is_allowed(value, low, high, levels, i):
 def draw(rows, near, uniform, low, high, levels, freely, weights, spare, copies, out, share, missing):
     """Draw one donor's value for each row by weight: `freely`, or among the allowed ones that are not missing.
 
-    Writes also the share of the weight that is allowed, and that of missing values.
+    Also write the share of the weight that is allowed, and that of missing values.
     """
     n, total = weights.size, 0.0
     for i in range(out.size):
@@ -158,7 +158,7 @@ def draw(rows, near, uniform, low, high, levels, freely, weights, spare, copies,
         out[i] = np.nan
         for d in range(n if freely else near.n_known):
             if weights[d] > 0.0 and (d >= near.n_known or _is_allowed(near.values[d], low, high, levels, i)):
-                out[i] = near.values[d]  # the last one, if rounding leaves something
+                out[i] = near.values[d]  # the last donor if rounding leaves a remainder
                 left -= weights[d]
                 if left < 0.0:
                     break
@@ -198,7 +198,7 @@ def find_support(rows, near, values, is_number, weights, spare, copies, supporte
 
 @inner
 def _bandwidth(near, is_atom, weights, instead):
-    """Return Silverman's bandwidth of the weighted donors without point mass; `instead`, where these do not differ."""
+    """Return Silverman's bandwidth of the weighted donors without point mass; `instead` if they are all equal."""
     total, squares, mean, variance = 0.0, 0.0, 0.0, 0.0
     for d in range(near.n_known):
         if weights[d] > 0.0 and not is_atom[d]:
@@ -226,7 +226,7 @@ def _bandwidth(near, is_atom, weights, instead):
 @entry
 def measure(rows, near, own, values, counted, is_atom, instead, weights, spare, copies, share, number, missing,
             all_number):  # fmt: skip
-    """Write what the density of each value stands on.
+    """Write the quantities from which the density of each value is computed.
 
     `share` is the share of the known donors that have the value, if it is `counted`, else the weighted sum of normal
     kernels at those without point mass; `number` the effective number of known donors (sum w)^2 / sum w^2, `missing`

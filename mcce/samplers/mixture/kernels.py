@@ -1,8 +1,8 @@
-"""The rows of a mixture, as numba kernels: each row by itself, so that it has the same bits whatever stands beside it.
+"""The rows of a mixture, as numba kernels: each row is computed separately, so its bits do not depend on other rows.
 
-Rows come in *patterns*, by which of their d scores are known. Of a pattern and a component, `precision` is the inverse
-of the covariance of the known scores, 0 in all other rows and columns; `slopes` has the coefficients of the unknown
-scores on the known ones; `constant` is the log of the normal density at its mean.
+Rows are grouped into *patterns* by which of their d scores are known. For a pattern and a component, `precision` is the
+inverse of the covariance of the known scores, 0 in all other rows and columns; `slopes` has the coefficients of the
+unknown scores on the known ones; `constant` is the log of the normal density at its mean.
 """
 
 from __future__ import annotations

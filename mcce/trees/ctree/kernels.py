@@ -6,9 +6,9 @@ choice has the same last bit as party's.
 
 1. `test_nodes`: for each node of a level and each variable the quadratic statistic of the test of independence, and
    its degrees of freedom. With D = T - mu (`mcce.trees.ctree.tree`) the Moore-Penrose inverse has a closed
-   form, because the covariance is a Kronecker product: sums of D^2 / (n_l p_k) over levels l and classes k. Where
-   singular values might fall below the tolerance, which the closed form does not see, the degrees of freedom are -1,
-   and numpy computes the statistic.
+   form, because the covariance is a Kronecker product: sums of D^2 / (n_l p_k) over levels l and classes k. If
+   singular values might fall below the tolerance, which the closed form does not detect, the degrees of freedom are
+   -1, and numpy computes the statistic.
 2. `sort_level`: the rows of each node in the order of the variable that it is cut on.
 3. `cut_nodes`: the cut of a node with the largest standardised two-sample statistic; levels are ordered by their own
    standardised statistic first.
@@ -28,8 +28,8 @@ from numba import njit
 from mcce.base.compiling import cached
 
 NUMBER, FACTOR, LOGICAL = 0, 1, 2  # a logical is tested as two levels and cut as the numbers 0 and 1
-UNKNOWN = -1  # degrees of freedom that the closed form does not give
-UNTESTED = -2  # of a variable that has too few values in a node
+UNKNOWN = -1  # degrees of freedom without a closed form
+UNTESTED = -2  # degrees of freedom of a variable with too few values in a node
 TOLERANCE = 1e-10
 NEARLY = 1.0 - 1e-9
 MOST_CANCELLED = 1e5  # sum of squares over sum of squares around the mean: above this, rounding decides on the rank,
@@ -163,7 +163,7 @@ def _varies(values, at, rows, start, end):
 def _test_number(values, at, shift, rows, start, end, response, mean, variance, linear):
     """Statistic and degrees of freedom for a number, or for the scores of an ordered factor.
 
-    Where x varies, but so far from 0 that its variance would be lost, it is measured from its value in the first row.
+    If x varies so far from 0 that its variance would be lost, x is taken relative to its value in the first row.
     """
     n = end - start
     more, less = n / (n - 1.0), 1.0 / (n - 1.0)
@@ -297,7 +297,7 @@ def sort_level(columns, chosen, node_of_row, cursor, out):
 def _scan(values, ordered, start, end, response, mean, variance, low, high, left):
     """Best cut of rows in the order of `values`; return (statistic, value, whether there is one, next best statistic).
 
-    Only the last row of equal values may be cut after. Of equal statistics the one whose row comes first wins.
+    Cuts are possible only after the last row of equal values. Of equal statistics, the first in row order is chosen.
     """
     n = end - start
     more, less = n / (n - 1.0), 1.0 / (n - 1.0)
@@ -488,8 +488,8 @@ def split_nodes(
 ):
     """Partition the rows of each node that is cut; number the children 0, 1, ... in `node_of_row`, -1 for leaves.
 
-    A factor of two levels is cut so that the first one goes left, as a number would be; where party has it the other
-    way round, the node is `mirrored`.
+    A factor of two levels is cut so that the first goes left, as for a number; if party has the opposite sides, the
+    node is `mirrored`.
     """
     children = 0
     spare = work.spare

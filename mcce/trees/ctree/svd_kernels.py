@@ -24,7 +24,7 @@ MOST_ROWS = 25  # for larger matrices LAPACK uses divide and conquer
 _EPS = 2.0**-53
 _TINY = np.finfo(np.float64).tiny
 _TOLERANCE = 2.0**6.625 * _EPS  # relative error of a singular value: eps^(-1/8) eps
-_SWEEPS = 6  # at most so many times the square of the number of rows
+_SWEEPS = 6  # the number of sweeps is at most this times the squared number of rows
 _SMALL, _LARGE = np.sqrt(_TINY), np.sqrt(1.0 / _TINY / 2.0)
 
 
@@ -76,7 +76,7 @@ def _reflect_columns(vectors, i, start, tau, c, first):
         product = 0.0
         for k in range(start, n):
             product += c[k, j] * vectors[i, k]
-        if product != 0.0:  # so that a zero keeps its sign
+        if product != 0.0:  # a zero keeps its sign
             product *= -tau
             for k in range(start, n):
                 c[k, j] += vectors[i, k] * product

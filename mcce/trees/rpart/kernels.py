@@ -3,7 +3,7 @@
 1. A numeric or ordered column is kept sorted: entries rank << 32 | row. Levels are codes, and their rows ascend.
 2. Sums are sequential in R's order of rows, and quotients are computed as in R: the last bit decides between equally
    good cuts. Products, which are cheap, only exclude cuts that cannot be best. `fused` rounds the sums of the Gini
-   index once a step, as an R with fused multiply-adds does (`mcce.base.fused`). Without weights of rows, no other
+   index once per step, as an R with fused multiply-adds does (`mcce.base.fused`). Without weights of rows, no other
    compared figure is rounded differently there.
 3. A side is LEFT or RIGHT as in R; UNKNOWN where a value is missing or a level absent from the node.
 
@@ -32,7 +32,7 @@ _SORTED_BY_INSERTION = 11
 _SMALLEST_GAIN = 1e-10  # share of the largest improvement in the tree so far
 _SLACK = 1.0 - 1e-9  # a cut whose score by products is lower than the best by more than this cannot be better
 _LEAST_ROWS = 2
-_LEAST_AGREEMENT = 1e-10  # beyond the majority's: less is the rounding of weights
+_LEAST_AGREEMENT = 1e-10  # beyond the majority's; a smaller difference is rounding of weights
 
 Columns = namedtuple("Columns", "unordered n_levels slot codes packed values offset has_missing matrix")
 Rules = namedtuple("Rules", "n_classes weight prior cp min_split min_leaf max_depth max_compete max_surrogate fused")
@@ -92,7 +92,7 @@ def sort_as_r(key, row):
             j -= 1
         while i < last and key[i] <= median:
             i += 1
-        # the shorter piece is sorted next, so that few are waiting
+        # the shorter piece is sorted next, which keeps the stack small
         longer_first = j - first > last - i
         waiting[n_waiting, 0], waiting[n_waiting, 1] = (first, j) if longer_first else (i, last)
         waiting[n_waiting + 1, 0], waiting[n_waiting + 1, 1] = (i, last) if longer_first else (first, j)
@@ -556,7 +556,7 @@ def _surrogate_cut(column, side, weights, n_left, n_right, w_left, w_right, n_ro
 
 @_inner
 def _surrogate_levels(order, codes, n_levels, side, weights, level_n, level_w, level_sum, level_key, sides):
-    """Send every level where most of its rows go, in a tie where most rows go; return the rows, or weight, that agree.
+    """Send each level with the majority of its rows, on ties with that of all; return the rows, or weight, that agree.
 
     As in R, the result is 0 if fewer than two rows disagree. `level_sum` counts the rows that go left; `level_w` and
     `level_key` are the weights of both sides.
@@ -600,7 +600,7 @@ def _surrogate_levels(order, codes, n_levels, side, weights, level_n, level_w, l
 
 @_inner
 def _insert(best, n_best, most, feature, count, below, improve, cut, adjusted, n_levels, sides):
-    """Put a split into the list, best first, after those as good; return the length of the list.
+    """Insert a split into the list, best first, after equally good ones; return the length of the list.
 
     As in R, a full list of two is emptied first if the split is better than both.
     """
@@ -678,7 +678,7 @@ def _search(columns, rules, work, best, start, end, risk, response, labels, weig
         n_levels = columns.n_levels[f]
         cut = 0.0
         below = np.int64(0)
-        if columns.unordered[f]:  # a column of levels may have none
+        if columns.unordered[f]:  # a column of levels may have no split
             codes = columns.codes[columns.slot[f]]
             if rules.n_classes:
                 improve, m, found = _levels_classes(
@@ -903,7 +903,7 @@ def _close(nodes, work, node, complexity):
 
 @_inner
 def _weakest_link(nodes, work, node, left, right):
-    """Decrease of risk for each split of a branch, without its weaker side, then without both, if they pay less.
+    """Decrease of risk per split of a branch, without its weaker side, then without both, if their decrease is smaller.
 
     Write the risk and the number of splits of the remaining branch.
     """

@@ -1,7 +1,7 @@
 """One pass through a masked network, column by column and row by row: a row's bytes do not depend on other rows.
 
-A hidden unit of degree d depends on the columns before column d. So it is computed once, when these are known: a whole
-row takes one pass, not one for each column.
+A hidden unit of degree d depends on the columns before column d, so it is computed once, when these are known: a row
+takes one pass, not one for each column.
 """
 
 import math
