@@ -6,8 +6,8 @@
 2. Five constraints: education may only rise; hours change by at most 20; a capital gain is at most 20,000; one class of
    work is never used; and a rule of two features and the factual: with five more years of schooling, at most 40 hours.
 3. Explain the same factuals by the plain method and by sparse counterfactuals, free and constrained in turn; the faster
-   of two warm runs counts. With constraints, `explain` also analyses at most 20 factuals without a counterfactual; this
-   is timed separately.
+   of two warm runs is reported. With constraints, `explain` also analyses at most 20 factuals without a counterfactual;
+   this is timed separately.
 4. Check every returned row against the constraints, with pandas.
 """
 
@@ -83,7 +83,7 @@ def measure(problem: Problem, n_samples: int, runs: int = 2) -> pd.DataFrame:
             "constrained": {"constraints": constraints},
             "reasons": {"constraints": constraints},
         }
-        for way in ways.values():  # compiles, and fits what is cached
+        for way in ways.values():  # compiles, and fits cached parts
             explainer.explain(problem.factuals.iloc[:2], **options, **way)
         seconds, found = dict.fromkeys(ways, float("inf")), {}
         for _ in range(runs):

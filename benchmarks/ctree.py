@@ -37,7 +37,7 @@ from r_bridge.session import session
 SIZES = [(10_000, 12), (1_000, 30)]
 QUICK = [(400, 6)]
 RESPONSES = {"number": 0, "two classes": 2, "five classes": 5}
-OURS, THEIRS = 7, 3  # runs; the fastest counts
+OURS, THEIRS = 7, 3  # number of runs; the fastest is reported
 DRAWS = 1_000_000
 
 PARTY = """function(data, runs) {

@@ -76,7 +76,7 @@ def explain_by_mcce(loans: Loans, k: int, **options: bool) -> tuple[dict[object,
     """Return the counterfactuals by person, and the seconds."""
     wanted = mcce.Interval(0, HIGHEST, closed="left", of=True)
     explainer = mcce.MCCE(loans.model, decision=wanted, fixed=FIXED, random_state=1).fit(loans.X)
-    explainer.explain(loans.factuals.iloc[:1], n_counterfactuals=k, **options)  # compiles, and fits what is cached
+    explainer.explain(loans.factuals.iloc[:1], n_counterfactuals=k, **options)  # compiles, and fits cached parts
     begun = time.perf_counter()
     found = explainer.explain(loans.factuals, n_counterfactuals=k, progress=False, **options)
     seconds = time.perf_counter() - begun

@@ -40,7 +40,7 @@ EPSILONS = (0.1, 1.0, 3.0, 10.0)
 NEAREST = 200
 DECISION = "<decision>"
 WANTED = {"adult": 0.5, "loans": 0.9}
-# stated without looking at the rows; more than two numbers are the edges of bins
+# stated independently of the rows; more than two numbers are the edges of bins
 BOUNDS: dict[str, dict[str, tuple[float, ...]]] = {
     "adult": {
         "age": (17, 90),
@@ -58,13 +58,13 @@ BOUNDS: dict[str, dict[str, tuple[float, ...]]] = {
         "loan_amount": (0, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000),
     },
 }
-HEAD = ["", "told apart", "explained", "L0", "L1", "valid draws", "sparse: explained", "L0", "L1"]
+HEAD = ["", "discriminator", "explained", "L0", "L1", "valid draws", "sparse: explained", "L0", "L1"]
 NOTES = """\
-told apart: accuracy of a random forest that distinguishes generated rows from rows set aside; 0.5 is chance. explained:
-share of factuals with a counterfactual (all of these are valid). L0: features changed; L1: Gower distance summed over
-the features, scaled by the ranges of the training rows. valid draws: share of candidates with the wanted decision.
-sparse: the same with sparse=True, floor=0.05; a private explainer fits the plausibility to synthetic rows. Means over
-the repeats. epsilon covers the whole fit: fixed features, decision and all others."""
+discriminator: accuracy of a random forest that distinguishes generated rows from rows set aside; 0.5 is chance.
+explained: share of factuals with a counterfactual (all of these are valid). L0: features changed; L1: Gower distance
+summed over the features, scaled by the ranges of the training rows. valid draws: share of candidates with the wanted
+decision. sparse: the same with sparse=True, floor=0.05; a private explainer fits the plausibility to synthetic rows.
+Means over the repeats. epsilon covers the whole fit: fixed features, decision and all others."""
 
 
 class ReadyRows:
@@ -105,7 +105,7 @@ def measure_ready(
     """Return the figures of given rows: unchanged for realism, by the paper's method for counterfactuals (step 4)."""
     known = rows[new.columns].astype(new.dtypes.to_dict())
     drawn = known.sample(len(new), replace=len(known) < len(new), random_state=0).reset_index(drop=True)
-    return {"told": discriminator(new, drawn, n_seeds=2, n_trees=100, n_jobs=1).accuracy} | found_by(
+    return {"discriminator": discriminator(new, drawn, n_seeds=2, n_trees=100, n_jobs=1).accuracy} | found_by(
         explainer, factuals, schema, (False,)
     )
 
@@ -114,7 +114,7 @@ def measure(explainer: Any, new: pd.DataFrame, factuals: pd.DataFrame, schema: m
     """Return the figures of one fitted explainer (steps 2 and 3)."""
     drawn = explainer.generator_.sample(len(new), progress=False).reset_index(drop=True)
     discriminated = discriminator(new, drawn[new.columns], n_seeds=2, n_trees=100, n_jobs=1)
-    return {"told": discriminated.accuracy} | found_by(explainer, factuals, schema, (False, True))
+    return {"discriminator": discriminated.accuracy} | found_by(explainer, factuals, schema, (False, True))
 
 
 def found_by(explainer: Any, factuals: pd.DataFrame, schema: mcce.Schema, ways: tuple[bool, ...]) -> dict[str, float]:
@@ -210,7 +210,7 @@ def main(arguments: list[str] | None = None) -> int:
         page.title(title)
         if standin:
             page.say(report.STANDIN)
-        columns = ["told", "explained False", "L0 False", "L1 False", "valid"]
+        columns = ["discriminator", "explained False", "L0 False", "L1 False", "valid"]
         columns += ["explained True", "L0 True", "L1 True"]
         page.table(HEAD, [[label, *(_figure(row[c]) for c in columns)] for label, row in figures.iterrows()])
     if chosen.out:

@@ -36,8 +36,8 @@ PROBLEMS = [
     next(s for s in SETTINGS if s.name == "adult"),
 ]
 NOTES = """
-`python -m benchmarks.draws`; one thread. draws: mean over the factuals; rows: total over the pools. asked: rows passed
-to the model. "equal" is the fixed number with the rows of "auto". se: Monte Carlo standard errors as reported by
+`python -m benchmarks.draws`; one thread. draws: mean over the factuals; rows: total over the pools. queried: rows
+passed to the model. "equal" is the fixed number with the rows of "auto". se: Monte Carlo standard errors as reported by
 `summary()` (root mean square of five), spread: standard deviation of the mean over redraws. same row, same features,
 same L0: per cent of the factuals that keep them over five redraws.
 
@@ -53,7 +53,7 @@ def explain_all_ways(explainer: MCCE, X: pd.DataFrame, title: str, fixed: list[A
     """Yield the lines of step 2."""
     for sparse in (False, True):
         mode = "sparse" if sparse else "whole draws"
-        explainer.explain(X.iloc[:3], n_samples=10, sparse=sparse)  # compiles, and fits what is cached
+        explainer.explain(X.iloc[:3], n_samples=10, sparse=sparse)  # compiles, and fits cached parts
         equal = 0
         for n in (1000 // small, 10_000 // small, "auto", "equal"):
             begun = time.perf_counter()
@@ -118,7 +118,7 @@ def run(folder: Path | None, n_factuals: int, n_redraws: int, quick: bool) -> st
             say(f"{setting.name}: {STANDIN}")
     parts: list[tuple[str, Callable[..., Iterator[str]]]] = [
         (
-            f"{'':28}{'n':>7}{'draws':>8}{'most':>8}{'rows':>12}{'asked':>10}{'seconds':>9}"
+            f"{'':28}{'n':>7}{'draws':>8}{'most':>8}{'rows':>12}{'queried':>10}{'seconds':>9}"
             f"{'L0':>8}{'gower':>9}{'found':>7}",
             lambda *problem: explain_all_ways(*problem, 10 if quick else 1),
         ),

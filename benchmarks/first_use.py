@@ -49,7 +49,7 @@ def measure() -> dict[str, Any]:
 
         def on_end(self, _: event.Event) -> None:
             since = begun.pop()
-            if not begun:  # a kernel that another one calls is compiled meanwhile
+            if not begun:  # a called kernel is compiled within the compilation of its caller
                 seconds["compiling"] += time.process_time() - since
 
     event.register("numba:compile", Compiling())
@@ -90,8 +90,8 @@ def measure_cold(package: Path) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.first_use", description=__doc__.splitlines()[0])
-    parser.add_argument("--before", type=Path, help="folder of the package before, measured in turns with this one")
-    parser.add_argument("--rounds", type=int, default=3, help="processes of each (%(default)s); the least time counts")
+    parser.add_argument("--before", type=Path, help="folder of an earlier version, measured in turns with this one")
+    parser.add_argument("--rounds", type=int, default=3, help="processes of each (%(default)s); their minimum is shown")
     parser.add_argument("--out", type=Path, help="write FILE.md")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     runs = [{name: measure_cold(path) for name, path in packages.items()} for _ in range(chosen.rounds)]
     page = Page("First use")
     page.say(
-        f"README's ten lines without compiled kernels: CPU seconds, the least of {chosen.rounds} process(es) in turns."
+        f"README's ten lines without compiled kernels: minimum CPU seconds of {chosen.rounds} process(es) in turns."
     )
     parts = [*STATEMENTS.values(), OTHERS, "compiling"]
     rows = []

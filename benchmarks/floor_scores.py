@@ -3,7 +3,7 @@
 A scorer is fitted on encoded training rows and returns a score (higher is more realistic) with calibration scores of
 real rows, which give the quantile of a row:
 
-plausibility      the least cell given all others, and nearness, cross-fitted (`mcce.plausibility.score`)
+plausibility      the least likely cell given all others, and nearness, cross-fitted (`mcce.plausibility.score`)
 density, cart     log density of the mutable features, summed over a chain of CART trees without the decision; training
 density, ctree    rows, each left out of its own leaf, calibrate. The trees were fitted with the row that is left out
 ratio, ctree      the same sum less that of the margins, log p(x | given) - log p(x); one half of the rows fits, the
@@ -144,8 +144,8 @@ def wrong_rows(real: np.ndarray, rows: Rows, rng: np.random.Generator) -> dict[s
     shuffled      every mutable feature from another of these rows, independently
     one shuffled  one mutable feature from another of these rows
     crossed       one mutable feature from a training row, with another value than the row's own
-    rare          one mutable number at a place that is uniform over the range of the training rows, taken to the
-                  nearest observed value: mostly in the tails
+    rare          one mutable number uniform over the range of the training rows, moved to the nearest observed value:
+                  mostly in the tails
     """
     n, each = len(real), np.arange(len(real))
     shuffled = real.copy()

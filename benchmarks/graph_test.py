@@ -34,9 +34,9 @@ STRENGTH, N_ROWS, LEVEL = 0.2, 1000, 0.05
 FIRST_SEED = 90_000
 NOTES = f"""\
 Share of tables with {N_ROWS:,} rows in which the independence of two columns given their parents is rejected at the
-level {LEVEL:g} (standard error). independent: the graph is right. dependent: the graph lacks the edge between them, by
-which one changes by {STRENGTH:g} of its noise for each standard deviation of the noise of the other, before numbers are
-cut into levels. parents: number of parents, in the order {", ".join(PARENTS)}."""
+level {LEVEL:g} (standard error). independent: the graph is correct. dependent: the graph lacks the edge between them,
+by which one changes by {STRENGTH:g} of its noise for each standard deviation of the noise of the other, before numbers
+are cut into levels. parents: number of parents, in the order {", ".join(PARENTS)}."""
 
 
 def make_table(pair: tuple[bool, bool], n_parents: int, strength: float, seed: int) -> Table:

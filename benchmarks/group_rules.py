@@ -6,11 +6,11 @@
    GLOBE-CE's notebooks. At most N refused rows are people to reach, evenly spread. `MCCE_DATA` is the folder of data.
 2. `MCCE.group_rules` finds four rules at the floor 0.05, with nothing fixed as in those notebooks, and with the fixed
    features of the MCCE paper.
-3. With a folder that holds `globe_ce.py` of https://github.com/danwley/GLOBE-CE (it needs tqdm), GLOBE-CE runs on the
+3. With a folder that has `globe_ce.py` of https://github.com/danwley/GLOBE-CE (it needs tqdm), GLOBE-CE runs on the
    same model and people, with nothing fixed and the settings of its notebooks: of 2000 random directions, the one with
    the best coverage is scaled by 1000 magnitudes, and each person gets the smallest sufficient one. Four rules are the
    quartiles of these.
-4. With a folder that holds `ares.py` of the same repository (it needs mlxtend), AReS runs on the same model and
+4. With a folder that has `ares.py` of the same repository (it needs mlxtend), AReS runs on the same model and
    people, with nothing fixed: ten bins and conditions of at least `SUPPORT` as in its notebooks, `CANDIDATES`
    candidate rules (3000 to 5000 there), and the objective that counts coverage only; at most four rules, and at most
    20. Its candidates are the first of a Python set, so they depend on PYTHONHASHSEED. With pandas 3, the index
@@ -115,7 +115,7 @@ class Case:
 
 
 def held_out(case: Case) -> list[list[str]]:
-    """Return the coverage by four rules of the half that they are selected on, and of the other; mean of both turns."""
+    """Return the coverage of four rules on the half used for selection, and on the other half; mean of both splits."""
     halves = case.people.iloc[::2], case.people.iloc[1::2]
     found = [case.explainer.explain(half, sparse=True) for half in halves]
     rows = []

@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.page import Page
 from benchmarks.settings import ROOT
 
-HEAD = ["", "ms a call", "of the model", "beside it", "questions", "rows"]
+HEAD = ["", "ms per call", "of the model", "other", "queries", "rows"]
 CASES = ("no constraint", "a new constraint in every call")
 
 
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=__doc__.splitlines()[0])
     parser.add_argument("--before", type=Path, help="folder of an earlier version, measured in turns with this one")
-    parser.add_argument("--rounds", type=int, default=3, help="processes of each (%(default)s); the minimum counts")
+    parser.add_argument("--rounds", type=int, default=3, help="processes of each (%(default)s); their minimum is shown")
     parser.add_argument("--people", type=int, default=20, help="number of people to explain (%(default)s)")
     parser.add_argument("--out", type=Path, help="write FILE.md")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)

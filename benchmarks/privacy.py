@@ -116,16 +116,14 @@ def main(arguments: list[str] | None = None) -> int:
         page.title(setting.title)
         if problem.standin:
             page.say(report.STANDIN)
-        page.say(
-            f"{len(problem.X) // 3:,} training rows, as many in the holdout; {options.attacked} people asked about."
-        )
+        page.say(f"{len(problem.X) // 3:,} training rows, as many in the holdout; {options.attacked} attacked people.")
         rows = []
         for way in WAYS:
             rows.append(attack(problem, way, options.attacked))
             print(*rows[-1], sep="  ", file=sys.stderr, flush=True)
         page.table(HEAD, rows)
     page.say(NOTES)
-    page.title("Copies of training rows, beside the paper's (tab:copies)")
+    page.title("Copies of training rows, with the paper's (tab:copies)")
     copies = pd.read_csv(RESULTS / "paper_appendix_copies.csv", comment="#")
     beside = [[row.data, str(row.N_CE), f"{row.copies:.1f}", f"{row.copies_paper}"] for row in copies.itertuples()]
     page.table(["", "counterfactuals", "copies", "the paper's"], beside)

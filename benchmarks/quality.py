@@ -54,14 +54,14 @@ FROM_OUTSIDE = ("near5", "near5 wanted", "odd", "refits")  # figures of the judg
 GAPS = ["L0", "L1", "near5", "odd", "refits"]
 ABSENT = "To have them: python -m venv peers && peers/bin/pip install dice-ml NICEx; --peers-python peers/bin/python."
 HEAD = ["", "expl.", "L0", "L1", "viol.", "valid", "floor", "real", "5 near", "5 n. w.", "odd", "refits"]
-HEAD += ["asked", "sec."]
+HEAD += ["queried", "sec."]
 NOTES = """\
 Means over the factuals that a method explains (expl.). L1: sum of range-scaled differences (gower_sum). viol.: changed
 fixed values. valid: share of rows with the wanted decision when queried again. floor: share of rows at or above the
 requested floor. real: share with a plausibility of 0.05 or more, by which sparse rows were selected; 0.95 of
 real rows have it. 5 near: mean distance, as L1, to the five nearest training rows; n. w.: to the nearest with the
 wanted decision; the factual itself is excluded. odd: share that an isolation forest ranks below 95 % of the training
-rows. refits: share of three models, trained from other seeds, that return the wanted decision. asked: rows passed to
+rows. refits: share of three models, trained from other seeds, that return the wanted decision. queried: rows passed to
 the model per factual after the fit. sec.: from frame to frame, warm, one run; for mcce including the fit, with sparse
 that of the plausibility. plain: the method as described in the paper
 (benchmarks.plain). mcce: as in the paper. sparse: mcce with sparse=True. walk: the walk of NICE for sparsity
@@ -251,7 +251,7 @@ def main(arguments: list[str] | None = None) -> int:
     page = Page("Changes and realism of counterfactuals")
     page.say(report.about(describe_machine()))
     if chosen.quick:
-        page.say("Tiny sizes (--quick): the numbers say nothing.")
+        page.say("Tiny sizes (--quick): the numbers are meaningless.")
     page.say(NOTES)
     for name in names:
         for model in models:

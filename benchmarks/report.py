@@ -20,18 +20,18 @@ COLUMNS = [
     "viol.",
     "success",
     "explained",
-    "asked",
+    "queried",
     "peak MB",
 ]
 WIDTHS = [8, 9, 8, 9, 7, 7, 7, 6, 8, 10, 9, 8]
 LABEL = 21
 STANDIN = "SIMULATED STAND-IN of the same shape: the data file is absent"
-QUICK = "Tiny sizes (--quick): the numbers say nothing about speed."
+QUICK = "Tiny sizes (--quick): the numbers are not a measure of speed."
 NOTES = """\
 Seconds: mcce is the faster of two warm runs, the plain method one run, in the same process; total is the
 wall clock from frame to frame. ratio: total of plain over total of mcce. L1: sum of range-scaled differences
-(gower_sum). viol.: changed fixed values. success: share of rows that are valid when asked again. explained:
-factuals with a counterfactual. asked: rows passed to the model per factual after the fit. peak MB: of a
+(gower_sum). viol.: changed fixed values. success: share of rows that are valid when queried again. explained:
+factuals with a counterfactual. queried: rows passed to the model per factual after the fit. peak MB: of a
 process that runs only this method, with libraries, data and model. Categories that are not binarised are
 levels in mcce, which splits them as sets, and codes in the plain method, which splits them as numbers."""
 
@@ -225,9 +225,9 @@ def choice(found: Result | None) -> str:
     gains = [f"{found['best']}, the best single one, {_gain(found['ahead_of_best'])}"]
     gains += [f"cart {_gain(found['ahead_of_cart'])}"] if found["ahead_of_cart"] else []
     accuracies = {name: f"{accuracy:.3f} ({sd:.3f})" for name, (accuracy, sd) in found["discriminator"].items()}
-    lines = [f"  auto: log score beside {'; beside '.join(gains)}"]
+    lines = [f"  auto: log score relative to {'; relative to '.join(gains)}"]
     stacked = found.get("stack") or {}
-    lines += [f"  stack: log score beside {name} {_gain(gain)}" for name, gain in stacked.items()]
+    lines += [f"  stack: log score relative to {name} {_gain(gain)}" for name, gain in stacked.items()]
     lines.append(
         f"  auto: discriminator {accuracies.pop('auto')}; "
         + ", ".join(f"{name} {accuracies[name]}" for name in accuracies)
@@ -276,7 +276,7 @@ def visit_finding(results: Result) -> str:
         by_verdict[verdict].append(f"{name} ({100 * mean:+.1f} points)")
     said = "; ".join(f"{verdict} on {', '.join(names)}" for verdict, names in by_verdict.items() if names)
     return (
-        f"\nTrees in correlation order beside trees in data order: {said or 'nothing was measured'}."
+        f"\nTrees in correlation order compared with trees in data order: {said or 'nothing was measured'}."
         "\nPoints: difference in the discriminator's accuracy (new rows), per cent; below 0 is more realistic. The"
         "\ninterval is that of the draws, splits and forests; the rows are the same for all seeds."
     )

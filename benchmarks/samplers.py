@@ -8,7 +8,7 @@ For each data set of the paper (categories not binarised, the paper's fixed feat
 rows) and the loans, and each sampler, or joint generator in place of a chain, in a separate process:
 
 1. Fit a chain on all rows and draw one row given the fixed values of each: seconds of CPU for the fit and for 1000
-   rows. A small chain goes first, so that compiling does not count.
+   rows. A small chain is fitted first, so that compiling is excluded.
 2. Realism: accuracy of the discriminator (`mcce.diagnostics`, five seeds), 0.5 the best.
    "new": the chain is fitted on one half of the rows and compared with the other, given its fixed values.
    "seen": the rows of step 1 against the rows the chain was fitted on. Below 0.5 it shows near-copies. S_pMSE, by a
@@ -16,15 +16,14 @@ rows) and the loans, and each sampler, or joint generator in place of a chain, i
 3. Scores of the half that was held out (`benchmarks.scores`): log score of whole rows, skill from draws. What "auto"
    and "stack" gain over the best single sampler, and "auto" over cart, is reported below each data set.
 4. Counterfactuals for factuals without the wanted decision, by `MCCE` with this sampler: L0, summed Gower
-   distance, share that is valid when asked again, and how many factuals got one. The model is scikit-learn's
+   distance, share that is valid when queried again, and number of explained factuals. The model is scikit-learn's
    histogram gradient boosting with its defaults, the same for all samplers.
-   As in the paper, the factuals are rows that the chain was fitted on, whose own values can come back to them.
-   "new": the factuals in five parts, each explained by a chain fitted on all rows but these, as a new customer is;
+   As in the paper, the factuals are rows that the chain was fitted on; their own values can be drawn for them.
+   "new": the factuals in five parts, each explained by a chain fitted on all rows but these, as for a new customer,
    by the plain method and by the sparse one. "auto" chooses once, on all rows, for all parts. `--factuals 0` skips
    this step.
 
-A sampler that fails, or needs longer than `--limit` seconds, is reported with the reason and with what it had
-finished by then.
+A sampler that fails, or needs longer than `--limit` seconds, is reported with the reason and its finished steps.
 
 `--visit` compares the visit sequences "data" and "correlation" instead, for trees: accuracy of the
 discriminator against new rows, with five seeds for the draws, splits and forests, the same for both.
@@ -93,7 +92,7 @@ class Workers:
             failed = f"exit code {code}: {(error.splitlines() or ['no message'])[-1]}"
         result: Result = {}
         for line in lines:
-            with contextlib.suppress(json.JSONDecodeError):  # a line that was cut off
+            with contextlib.suppress(json.JSONDecodeError):  # a truncated line
                 result |= json.loads(line)
         step = result.pop("next", "start")
         return {**result, "failed": f"{failed} (step: {step})"} if failed else result
@@ -104,7 +103,7 @@ class Workers:
         yield prepared
         if "failed" in prepared:
             return
-        # tiny sizes measure nothing, so their workers may disturb each other
+        # timings of tiny sizes are meaningless, so workers may run in parallel
         with ThreadPoolExecutor((os.cpu_count() or 1) if self.quick else 1) as pool:
             for what, found in zip(whats, pool.map(lambda what: self.run(name, what), whats)):
                 yield {"sampler": what, **found}

@@ -34,7 +34,7 @@ GENERATORS = {  # joint models
 }
 VISIT = "visit"
 N_FACTUALS, N_SAMPLES, N_SEEDS, N_TREES = 200, 1000, 5, 100
-N_PARTS = 5  # of the factuals, each left out once
+N_PARTS = 5  # parts of the factuals, each left out once
 
 
 def make_setting(name: str, rows: int, quick: bool, factuals: int = N_FACTUALS) -> Setting:
@@ -55,7 +55,7 @@ def chain_samplers(sampler: Any, X: pd.DataFrame) -> Any:
 
 
 def _suits(numbers: str, values: pd.Series[Any], feature: Any) -> bool:
-    """Return whether a column holds such numbers as a sampler declares; columns of levels hold none."""
+    """Return whether the numbers of a column suit the declaration of a sampler; False for columns of levels."""
     if numbers == "any" or not feature.is_numeric:
         return True
     known = values.dropna().to_numpy(dtype=float)
@@ -78,7 +78,7 @@ def make_chain(sampler: Any, problem: Problem, X: pd.DataFrame, **more: Any) -> 
 
 
 def halves(X: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows at random in two halves."""
+    """Return two random halves of the rows."""
     order = np.random.default_rng(1).permutation(len(X))
     return X.iloc[order[: len(X) // 2]], X.iloc[order[len(X) // 2 :]]
 
@@ -91,7 +91,7 @@ def measure(problem: Problem, setting: Setting, sampler: str, seeds: int, trees:
 
     X, fixed = problem.X, problem.fixed
     yield {"next": "warming up"}
-    with contextlib.suppress(mcce.MCCEError):  # too few rows for this sampler; if it always fails, step 1 says so
+    with contextlib.suppress(mcce.MCCEError):  # too few rows for this sampler; if it always fails, step 1 reports it
         small: Any = mcce.Auto(n_folds=2, max_rows=100) if sampler == AUTO else sampler
         make_chain(small, problem, X.iloc[:200]).sample(given=X[fixed].iloc[:10])
     yield {"next": "fit"}

@@ -5,16 +5,16 @@
 
 1. plain, sparse: Adult with all its levels and a logistic regression, as points that are added up: scikit-learn's
    pipeline would take most of the time. N factuals are denied rows drawn with replacement, each with one value of a
-   mutable feature taken from another row; K = 100. `explain_batches` writes them to a folder in parts of 10,000. When
-   each part was finished tells the time to the first one, and whether a factual costs as much in the last quarter of
-   the parts as in the first; memory is looked at when a quarter is done, and at the end. Three parts are explained once
-   more without files, in one thread. The overhead of a batch is the CPU time of the process that reads, sends and
-   writes, which is one for all workers; with a single worker, what a part took beyond its explaining. Many workers take
-   what the explaining takes, divided by their number, or all overheads together, whichever is more.
+   mutable feature taken from another row; K = 100. `explain_batches` writes them to a folder in parts of 10,000. The
+   finishing times of the parts give the time to the first one, and the cost of a factual in the last quarter of the
+   parts relative to the first; memory is measured after a quarter and at the end. Three parts are explained again
+   without files, in one thread. The overhead of a batch is the CPU time of the process that reads, sends and writes,
+   which serves all workers; with a single worker, the time of a part minus that of its explanation. The time of many
+   workers is the time of the explanations divided by their number, or the sum of the overheads, whichever is larger.
 2. rows, columns, levels: fit and explain 100 factuals with K = 100, for three sizes each; the exponent b of
    seconds = a n^b is fitted by least squares on logarithms. 1 is linear; n log n looks like 1.1. The same factuals are
-   explained with sparse=True, after what is plausible was learned: milliseconds of the processor a factual, without
-   those of the model.
+   explained with sparse=True, after the plausibility is fitted: CPU milliseconds per factual, without those of the
+   model.
 3. Each measurement has a separate process, whose peak memory includes libraries, data, model and results.
 """
 
@@ -44,14 +44,14 @@ from benchmarks.settings import ROOT, SETTINGS, find_data, make_problem
 from benchmarks.speed import describe_machine
 
 FACTUALS, PART, N_SAMPLES, SOME = 1_000_000, 10_000, 100, 100
-SEVERAL, WORKERS = 3, 100  # parts that are explained again without files; number of workers to extrapolate to
+SEVERAL, WORKERS = 3, 100  # parts explained again without files; number of workers for the extrapolation
 SIZES = {
     "rows": (250_000, 500_000, 1_000_000),
     "columns": (75, 150, 300),
     "levels": (1_250, 2_500, 5_000),
 }
 TINY = {"rows": (300, 600, 1_200), "columns": (4, 8, 16), "levels": (10, 20, 40)}
-COLUMN_ROWS, LEVEL_ROWS = 20_000, 100_000  # training rows of these cases
+COLUMN_ROWS, LEVEL_ROWS = 20_000, 100_000  # training rows of the cases
 CASES = ("plain", "sparse", *SIZES)
 HEAD = [
     "",
@@ -82,8 +82,8 @@ class Scorecard:
 
     Parameters
     ----------
-    score : the probabilities of a logistic regression, whose log odds are sums of what the columns add.
-    X : rows to ask it about.
+    score : the probabilities of a logistic regression, whose log odds are sums over the columns.
+    X : rows to query it for.
     """
 
     def __init__(self, score: Callable[[pd.DataFrame], np.ndarray], X: pd.DataFrame) -> None:
@@ -141,7 +141,7 @@ def measure_batches(sparse: bool, n: int, quick: bool, jobs: int, data: str | No
         n_jobs=1,
     ).fit(problem.X)
     options = {"n_samples": N_SAMPLES, "sparse": sparse}
-    explainer.explain(problem.factuals.iloc[:2], **options)  # compiles, and fits what is cached
+    explainer.explain(problem.factuals.iloc[:2], **options)  # compiles, and fits cached parts
     with tempfile.TemporaryDirectory() as folder:
         source, out = Path(folder) / "rows.parquet", Path(folder) / "out"
         mutable = [c for c in problem.X if c not in problem.fixed]

@@ -1,7 +1,7 @@
 """Predictive scores of a fitted chain on held-out rows: log scores of whole rows, and skill from draws.
 
-1. The log score of a row is the sum of its features' log densities, each with the even part that makes the densities of
-   all samplers comparable (`mcce.judging.crossvalidation`).
+1. The log score of a row is the sum of its features' log densities, each with the uniform part that makes the densities
+   of all samplers comparable (`mcce.judging.crossvalidation`).
 2. The skill of a conditional is 1 - loss / loss of the marginal distribution, by CRPS or Brier score from draws; of
    a chain is the mean over its features.
 3. Two samplers are compared by the differences of their log scores, row by row.

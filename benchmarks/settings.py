@@ -231,7 +231,7 @@ def _make_model(setting: Setting, X: pd.DataFrame, categorical: list[str], seed:
         forest = RandomForestClassifier(trees, random_state=seed, n_jobs=-1)
         return make_pipeline(_one_hot(levels, "passthrough"), forest) if levels else forest
     if setting.model == "boosting":
-        rounds = 100 if len(X) > 500 else 10  # few rows: the command is only tried
+        rounds = 100 if len(X) > 500 else 10  # few rows: a trial run
         return HistGradientBoostingClassifier(max_iter=rounds, random_state=seed, categorical_features="from_dtype")
     scaler = _one_hot(levels, StandardScaler()) if levels else StandardScaler()
     if setting.model == "logistic":

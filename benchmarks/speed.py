@@ -3,7 +3,7 @@
     python -m benchmarks.speed [--data DIR] [--only NAME,...] [--quick] [--out FILE]
 
 1. For each setting (`benchmarks.settings`) one process times both methods on the same problem: mcce once to
-   warm up (kernels compiled or read from disk), then mcce twice, of which the faster counts, then the plain
+   warm up (kernels compiled or read from disk), then mcce twice, of which the faster is reported, then the plain
    method once. The ratio is the plain method's total over that of mcce.
 2. Two more processes run one method each, from the stored problem, for its peak memory.
 3. Further: 10,000 and 100,000 factuals (seconds and memory), exponents of growth, first call and import.
@@ -117,7 +117,7 @@ def run_benchmark(names: list[str], workers: Workers, say: Callable[[str], None]
         "compile": workers.first_call,
         "import": workers.import_seconds,
     }
-    # tiny sizes measure nothing, so their workers may disturb each other
+    # timings of tiny sizes are meaningless, so workers may run in parallel
     with ThreadPoolExecutor(os.cpu_count() if workers.quick else 1) as pool:
         chosen = [s.name for s in SETTINGS if s.name in names]
         settings = [
@@ -168,7 +168,7 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as cache:
         workers = Workers(quick=chosen.quick, folder=folder, cache=Path(cache))
         if chosen.quick:
-            print("Tiny sizes (--quick): the numbers say nothing about speed.")
+            print("Tiny sizes (--quick): the numbers are not a measure of speed.")
         results = {
             "quick": chosen.quick,
             **run_benchmark(names, workers, lambda text: print(text, flush=True)),

@@ -2,7 +2,7 @@
 
 1. `run_mcce` and `run_plain` are the methods; `judge` measures the quality of the returned rows.
 2. `compare` times both in one process; `run_alone` runs one of them, for its memory.
-3. `measure_scaling` and `measure_first_call` are of mcce alone.
+3. `measure_scaling` and `measure_first_call` measure mcce only.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def compare(problem: Problem, setting: Setting) -> dict[str, Any]:
 
 def run_alone(problem: Problem, setting: Setting, method: str) -> dict[str, Any]:
     """Run one method once, for its memory (steps 2 and 3)."""
-    if method == "mcce":  # read the kernels from disk before the clock starts
+    if method == "mcce":  # read the kernels from disk before timing
         few = replace(problem, X=problem.X.iloc[:1000], factuals=problem.factuals.iloc[:10])
         run_mcce(few, replace(setting, n_samples=10))
     start = memory_mb("VmRSS")
@@ -141,8 +141,8 @@ def run_alone(problem: Problem, setting: Setting, method: str) -> dict[str, Any]
 def memory_mb(field: str) -> float:
     """Return this process's memory: "VmRSS" now, "VmHWM" the peak.
 
-    Where there is no /proc both are ru_maxrss. It is second best: Linux hands it on from the process that
-    starts another one, so a small worker of a large parent would show the parent's.
+    Without /proc both are ru_maxrss, which is less reliable: on Linux a process inherits it from its parent, so a small
+    worker of a large parent would show the parent's.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -227,7 +227,7 @@ def work(name: str, method: str, *, quick: bool, folder: Path | None, cache: Pat
         problem = make_problem(setting, folder)
         unfinished = cache / f"{name}-{os.getpid()}"
         joblib.dump(problem, unfinished)
-        unfinished.replace(stored)  # at once: another worker may be looking for it
+        unfinished.replace(stored)  # atomically: another worker may be reading it
     if method == "prepare":
         return {}
     return compare(problem, setting) if method == "both" else run_alone(problem, setting, method)

@@ -1,7 +1,7 @@
 """Simulated tables of the shape of the paper's four data sets, used if the data are not available.
 
 Rows, order of columns, kinds, numbers of distinct values and shares of the most frequent value are those of
-the real data (`SHAPES`); the values are not. A table is drawn so:
+the real data (`SHAPES`); the values are not. A table is drawn as follows:
 
 1. Every column has a latent z = sqrt(0.3) u + sqrt(0.7) e, with u shared by the row and u, e standard normal.
 2. A column whose most frequent value has a share s has that value, 0 or level 0, where z is below the

@@ -10,7 +10,7 @@ half has its own training rows and factuals; the model is that of all rows. Meas
    column is one line; `held back` the share of severity "stop", for which no letter is written; `noted` the share with
    any finding.
 2. real rows. For each refused row the nearest accepted training row, presented as its answer. Features that are fixed
-   or that `suggest_fixed` lists have the accepted row's values in both: two persons differ in them, an answer must not.
+   or that `suggest_fixed` lists have the accepted row's values in both: two persons differ in them, answers must not.
    Pairs whose refused row is accepted with them are left out. In "whole" every other difference is a change; in
    "needed" the refused row takes more of the accepted row's values, column by column, as long as it is refused, so that
    every change is needed, as in sparse answers. The share is that of severity "stop", without a floor.
@@ -108,7 +108,7 @@ def lower_level(name: str) -> tuple[str, Values]:
 
 
 def level_beside(name: str, level: Any, number: str) -> tuple[str, Values]:
-    """Return an error that takes a level beside a number above the training median."""
+    """Return an error that sets a level together with a number above the training median."""
 
     def values(rows: pd.DataFrame, X: pd.DataFrame, rng: np.random.Generator) -> pd.Series:
         is_high = (rows[number] > X[number].median()) & (rows[name].astype(object) != level)
@@ -141,7 +141,7 @@ ERRORS: Mapping[str, Mapping[str, tuple[str, Values]]] = {
         "duration grows by years": plus("years_employed", 3, 20),
         "from nothing: savings": from_nothing("savings"),
         "money from nowhere: savings above the loan": more_than("savings", "loan_amount"),
-        "contradiction: salary beside unemployed": level_beside("employment", "unemployed", "salary"),
+        "contradiction: salary of an unemployed person": level_beside("employment", "unemployed", "salary"),
         "fact: default erased or invented": another("defaulted_last_year"),
         "far step: salary times five to eight": times("salary", 5.0, 8.0),
     },

@@ -6,10 +6,10 @@
 For each data set of the paper (categories not binarised, the paper's fixed features, a random `--rows` of its rows) and
 the loans:
 
-1. `mcce.compare_conditionals` fits every sampler to every mutable feature in `--folds` folds. A sampler that refuses a
+1. `mcce.compare_conditionals` fits every sampler to every mutable feature in `--folds` folds. A sampler that rejects a
    feature, or fails on it, does not model it.
-2. For each sampler, over the features that it models and that it has a comparable log score of: the mean difference of
-   the log scores to those of cart and of parametric on the same features.
+2. For each sampler, over the features that it models with a comparable log score: the mean difference of the log scores
+   from those of cart and of parametric on the same features.
 3. Skill is 1 - loss / loss of the marginal, by CRPS or Brier score from draws: the median over the features that it
    models, because a single heavy tail of an exponentiated draw would dominate a mean.
 4. "best" counts the features on which it has the best log score of all samplers.
@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.targets", description=__doc__.splitlines()[0])
     parser.add_argument("--data", help="folder with adult.csv.gz, ...; else MCCE_DATA, else ../shared/data")
     parser.add_argument("--only", default=",".join(DATA), help="data sets, comma-separated")
-    parser.add_argument("--samplers", default=",".join(SAMPLERS), help="beside marginal, cart and parametric")
+    parser.add_argument("--samplers", default=",".join(SAMPLERS), help="in addition to marginal, cart and parametric")
     parser.add_argument("--rows", type=int, default=600, help="rows to take of each data set")
     parser.add_argument("--folds", type=int, default=2)
     parser.add_argument("--out", help="write a Markdown page")

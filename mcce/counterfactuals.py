@@ -84,7 +84,7 @@ _FRAMES = (
     "consequences",
 )
 _SERIES = ("factual_predictions", "draws")
-_OF_ONE = ("ask", "usual", "alike", "origin", "reasons")  # questions about a single factual
+_OF_ONE = ("predict", "usual", "alike", "origin", "reasons")  # questions about a single factual
 _COLUMNS = {
     "measures": ("prediction", "L0", "gower"),
     "unexplained": ("reason", "prediction"),

@@ -34,7 +34,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--repeats", type=int, help="runs of each timing; without it as the experiment says")
     parser.add_argument("--peers", default=",".join(PEERS), help=f"peers to run, of: {', '.join(PEERS)}; or none")
     parser.add_argument("--peers-python", default=peers_python(), help="Python that has dice-ml and NICEx")
-    parser.add_argument("--peers-factuals", type=int, default=20, help="factuals that peers are asked about")
+    parser.add_argument("--peers-factuals", type=int, default=20, help="factuals to explain with the peers")
     parser.add_argument("--peers-limit", type=float, default=15.0, help="seconds for a peer on a data set")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the command")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder for the results")
@@ -76,7 +76,7 @@ def _names(parser: argparse.ArgumentParser, option: str, given: str, known: tupl
 
 
 def _command(arguments: list[str]) -> str:
-    """Return the command without the paths, which mean nothing on another machine."""
+    """Return the command without paths, which are meaningless on another machine."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for option in ("--data", "--out", "--peers-python"):
         parser.add_argument(option)

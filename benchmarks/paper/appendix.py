@@ -1,8 +1,8 @@
 """The paper's appendix: five variations of its experiments.
 
-1. Categories not binarised (tab:results_non_binary), Adult: all levels, which is what the paper's text says; at most
-   four of each feature, the three most frequent and the rest, which is what its authors' code makes of them first;
-   and these four levels as three columns, each drawn and counted on its own, which is what that code does next.
+1. Categories not binarised (tab:results_non_binary), Adult: all levels, as in the paper's text; at most four of each
+   feature, the three most frequent and the rest, as in the first step of its authors' code; and these four levels as
+   three columns, each drawn and counted separately, as in the second step of that code.
 2. A random forest of 200 trees as the model (tab:results_tree), Adult.
 3. Without conditioning on the decision (tab:timing_no_condition_response), Adult, K from 10 to 25,000.
 4. Simulations with the sizes of the four data sets (tab:datasimres): normal features, the first u of them fixed.
@@ -42,7 +42,7 @@ SHAPES = {
 
 def run(options: Options) -> None:
     """Run the five parts and write their tables."""
-    fewer = replace(options, networks=min(options.networks, 2))  # the third part takes longest
+    fewer = replace(options, networks=min(options.networks, 2))  # the third part takes the longest
     tables = [
         variations_table(measure_variations(options)),
         growth_table(
@@ -90,7 +90,7 @@ def measure_variations(options: Options) -> pd.DataFrame:
 
 
 def variations_table(numbers: pd.DataFrame) -> Table:
-    """Our rows beside the paper's one row each."""
+    """Return our rows and the corresponding rows of the paper."""
     bar = pd.concat([published(label).iloc[[0]] for label in numbers["label"]]).reset_index(drop=True)
     numbers = pd.concat([numbers, bar[["L0", "L0_sd", "L1", "L1_sd", "N_CE", "seconds"]].add_suffix("_paper")], axis=1)
     shown = pd.DataFrame({"": numbers["variation"]})
@@ -106,7 +106,7 @@ def variations_table(numbers: pd.DataFrame) -> Table:
     shown["p. s"] = fixed_point(numbers, "seconds_paper")
     notes = (
         "Adult; means over models with several seeds. All levels: as the paper's text says. Four levels as three "
-        "columns, each drawn and counted on its own: as its authors' code does. s: seconds. p.: the paper's."
+        "columns, each drawn and counted separately: as its authors' code does. s: seconds. p.: the paper's."
     )
     title = "More levels, and a random forest (tab:results_non_binary, tab:results_tree)"
     return Table("appendix_variations", title, numbers, shown, notes)
@@ -134,7 +134,7 @@ def _as_columns(seconds: dict[str, float]) -> dict[str, float]:
 
 
 def simulations_table(ours: pd.DataFrame) -> Table:
-    """Seconds by step beside the paper's."""
+    """Return seconds by step, with the paper's."""
     numbers = ours.merge(published("tab:datasimres"), on="data", suffixes=("", "_paper"))
     shown = pd.DataFrame({"sizes of": numbers["data"].map(TITLES)})
     for name in ("n_train", "p", "u", "n_test"):
@@ -185,7 +185,7 @@ def measure_copies(options: Options) -> pd.DataFrame:
 
 
 def count_plain_copies(case: Case, options: Options) -> int:
-    """Count them among the counterfactuals of the plain method."""
+    """Count copies among the counterfactuals of the plain method."""
     problem = case.problem
     rows, _ = plain.explain(
         problem.encode(problem.X),
@@ -199,7 +199,7 @@ def count_plain_copies(case: Case, options: Options) -> int:
 
 
 def copies_table(ours: pd.DataFrame) -> Table:
-    """Counts and shares beside the paper's."""
+    """Return counts and shares, with the paper's."""
     numbers = ours.merge(published("tab:copies"), on="data", suffixes=("", "_paper"))
     shown = pd.DataFrame({"": numbers["data"].map(TITLES)})
     for label, end in (("", ""), ("p. ", "_paper")):

@@ -1,8 +1,8 @@
-"""Experiment 1: MCCE on the four data sets, K = 1000, beside the paper's tab:results.
+"""Experiment 1: MCCE on the four data sets, K = 1000, next to the paper's tab:results.
 
-1. For each data set and each preparation, from the text's to the authors' code's (`problems.LADDERS`), train networks
-   with seeds 0, 1, 2 and explain the factuals of each: means over the networks, and their range.
-2. The published rows beside the two ends of the ladder, with the relative gap to the published MCCE.
+1. For each data set and each preparation, from that of the text to that of the authors' code (`problems.LADDERS`),
+   train networks with seeds 0, 1, 2 and explain the factuals of each: means over the networks, and their range.
+2. The published rows next to the first and the last preparation, with the relative gap to the published MCCE.
 3. DiCE and NICE on the first factuals of the text's first network, with MCCE on the same ones.
 4. The paper's example (tab:adult_example), explained here.
 """
@@ -43,7 +43,7 @@ def run(options: Options) -> None:
     each = pd.DataFrame(runs)
     tables = [results_table(each), gaps_table(each), models_table(each), peers_table(pd.DataFrame(compared))]
     tables += [] if example.empty else [example_table(example)]
-    write("experiment1", "Experiment 1: MCCE beside other methods", tables, options, names=options.names)
+    write("experiment1", "Experiment 1: MCCE and other methods", tables, options, names=options.names)
 
 
 def measure(case: Case, options: Options) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _with_gaps(ours: pd.DataFrame) -> pd.DataFrame:
 
 
 def results_table(each: pd.DataFrame) -> Table:
-    """The paper's tab:results with our rows."""
+    """Return the paper's tab:results with our rows."""
     ours = _with_gaps(_over_networks(each[each["preparation"].isin([TEXT.name, CODE.name])]))
     ours["method"] = ours["preparation"].map(LABELS)
     theirs = published("tab:results").assign(method=lambda t: t["method"] + " (paper)")
@@ -111,11 +111,11 @@ def results_table(each: pd.DataFrame) -> Table:
         "distance. Seconds of the paper: a 16-core desktop, peers on a GPU; ours: fit, generate and select on the"
         " cores named above, the faster of two warm runs. gap: ours over the paper's MCCE, less one."
     )
-    return Table("experiment1", "MCCE beside the paper's table (tab:results)", numbers, shown, notes)
+    return Table("experiment1", "MCCE and the paper's table (tab:results)", numbers, shown, notes)
 
 
 def gaps_table(each: pd.DataFrame) -> Table:
-    """From the text's preparation to that of the authors' code, one difference after the other."""
+    """Return the effect of each difference between the text's preparation and that of the authors' code."""
     numbers = _with_gaps(_over_networks(each))
     numbers.insert(1, "step", [_label(d, p) for d, p in zip(numbers["data"], numbers["preparation"])])
     shown = pd.DataFrame({"": numbers["data"].map(TITLES) + ": " + numbers["step"]})
@@ -129,11 +129,11 @@ def gaps_table(each: pd.DataFrame) -> Table:
         "Each line adds one difference between the paper's text and its authors' public code to the line before, "
         'and the last line of a data set is "as in the code". from, to: lowest and highest mean of the networks.'
     )
-    return Table("experiment1_gaps", "What makes the gaps", numbers, shown, notes)
+    return Table("experiment1_gaps", "Causes of the gaps", numbers, shown, notes)
 
 
 def models_table(each: pd.DataFrame) -> Table:
-    """AUC of the networks beside the paper's."""
+    """Return the AUC of the networks, with the paper's."""
     theirs = published("tab:ann").set_index("data")["auc"]
     numbers = each[["data", "preparation", "network", "auc", "refused", "n_train", "L0", "L1", "N_CE", "n_test"]].copy()
     numbers["auc_paper"] = numbers["data"].map(theirs)
@@ -153,7 +153,7 @@ def models_table(each: pd.DataFrame) -> Table:
 
 
 def peers_table(compared: pd.DataFrame) -> Table:
-    """MCCE and the peers on the same factuals."""
+    """Return the results of MCCE and the peers on the same factuals."""
     numbers = compared.drop(columns=[c for c in compared if c.startswith("seconds_") and c != "seconds_per_factual"])
     numbers = numbers.drop(columns="n_test").assign(why=numbers["why"].fillna("") if "why" in numbers else "")
     shown = pd.DataFrame(
@@ -174,7 +174,7 @@ def peers_table(compared: pd.DataFrame) -> Table:
     said = "; ".join(f"{d}, {m}: {w}" for d, m, w in zip(missing["data"], missing["method"], missing["why"]))
     notes = (
         "The same network (the text's first) and the same first factuals; a peer is stopped at its limit of "
-        "seconds, so it may have been asked about fewer. Seconds include the set-up, shared by the factuals. "
+        "seconds, so it may have explained fewer. Seconds include the set-up, shared by the factuals. "
         "distance: Gower distance to the nearest training row; to wanted: to the nearest one with the wanted "
         "decision. copies: share that equals a training row. violation: fixed features changed."
         + (f" Did not run: {said}." if said else "")
@@ -196,7 +196,7 @@ def explain_example(case: Case, options: Options) -> pd.DataFrame:
 
 
 def example_table(example: pd.DataFrame) -> Table:
-    """The factual of tab:adult_example, the published counterfactual and ours."""
+    """Return the factual of tab:adult_example, the published counterfactual and ours."""
     theirs = published("tab:adult_example").query("method == 'MCCE'").assign(method="paper")
     codes = {"M": 1, "NM": 0, "US": 1, "MS": 1, "O": 0, "W": 1, "NW": 0, "H": 1, "NH": 0, "P": 1, "NP": 0}
     theirs = theirs.map(lambda cell: codes.get(cell, cell))

@@ -6,8 +6,8 @@ and without the decision:
 1. "new": the chain is fitted on one half of the rows and draws a row for each row of the other half, given its fixed
    values. Both are compared: marginals, correlations, discriminator. The honest comparison.
 2. "seen": fitted on all rows and compared with these same rows. The paper mixes generated rows with "samples from the
-   real training data set", so this may be nearer to what it did; a chain that copied rows would look good here.
-3. "real": one half of the real rows against the other, what perfect rows would get.
+   real training data set", so this may be closer to its procedure; a chain that copied rows would score well here.
+3. "real": one half of the real rows against the other, the result of a perfect generator.
 
 The discriminator is a random forest of 100 trees with scikit-learn's defaults, trained on 70 per cent of at most
 10,000 real and as many generated rows and tested on the rest; mean over five seeds. The paper publishes neither sizes
@@ -99,7 +99,7 @@ def compare(
 
 
 def realism_table(numbers: pd.DataFrame) -> Table:
-    """The discriminator beside the paper's accuracies, with marginals and correlations."""
+    """Return the accuracy of the discriminator, the paper's, and the distances of marginals and correlations."""
     theirs = published("sec:quality").set_index("data")["accuracy"]
     numbers["accuracy_paper"] = numbers["data"].map(theirs).where(numbers["rows"] != "real")
     shown = pd.DataFrame(
@@ -116,8 +116,8 @@ def realism_table(numbers: pd.DataFrame) -> Table:
         }
     )
     notes = (
-        "accuracy: of a random forest that tells generated rows from real ones; 50 per cent, it cannot. of rows: "
-        "of each kind, 70 per cent to train on. new: real rows the chain has not seen. seen: the rows it was "
+        "accuracy: of a random forest that distinguishes generated from real rows; 50 per cent is chance. of rows: "
+        "of each kind, 70 per cent to train on. new: real rows not used for fitting. seen: the rows it was "
         "fitted on. real: two halves of the real rows. marginals: mean over the features of the largest "
         "difference in probability (Kolmogorov-Smirnov; total variation for categories). correlations: mean "
         "absolute difference over the pairs."
@@ -126,7 +126,7 @@ def realism_table(numbers: pd.DataFrame) -> Table:
 
 
 def marginals_table(numbers: pd.DataFrame) -> Table:
-    """Every feature's distance, rows the chain has not seen."""
+    """Return the distance of each marginal, for rows not used for fitting."""
     numbers = numbers[["data", "rows", "feature", "kind", "distance", "wasserstein"]]
     new = numbers[numbers["rows"] == "new"].sort_values("distance", ascending=False, kind="stable")
     worst = new.groupby("data", sort=False).head(3).sort_values("data", kind="stable")

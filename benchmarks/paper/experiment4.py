@@ -1,15 +1,15 @@
 """Experiment 4: seconds of the three steps against n_test, n_train, p and K (the paper's section 3.4.1).
 
 Data and model are the paper's simulation (`benchmarks.settings.simulate`): normal features with correlation 0.5,
-f(x) their sum, f(x) > 0 wanted, nothing fixed. All factuals then agree in their (no) fixed values: mcce draws one pool
-for all, where the paper draws for each; so both are measured, "own draws" (`independent=True`) and "one pool".
+f(x) their sum, f(x) > 0 wanted, no fixed features. Without fixed values, mcce draws one pool for all factuals, and the
+paper one for each; both are measured: "own draws" (`independent=True`) and "one pool".
 
 1. The grid of tab:simres, all 16 settings.
 2. Curves: one quantity varies, the others stay at the paper's n_test = 1, n_train = 1000, p = 10, K = 10,000.
 3. Exponents: the slope of log seconds on the log of a quantity, by least squares; for the grid on all four logs at
    once, for the paper's table and for ours.
 
-The fastest of up to three runs counts (the paper: mean of ten); a setting that takes more than ten seconds is run once.
+The fastest of up to three runs is reported (the paper: mean of ten); a setting that takes over ten seconds is run once.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ CURVES = {
     "n_train": (1000, 3000, 10_000, 30_000, 100_000, 300_000),
     "n_test": (1, 3, 10, 30, 100, 300, 1000),
 }
-QUICK = 50  # by which sizes are divided to try the command
-WORTH = 0.005  # seconds; below, overhead hides the growth
+QUICK = 50  # divisor of sizes for a trial run
+WORTH = 0.005  # seconds; below it, overhead dominates
 SECONDS = [f"seconds_{step}" for step in (*STEPS, "total")]
 # the paper's section 3.4.2
 THEORY = {
@@ -77,7 +77,7 @@ def measure(sizes: dict[str, int], options: Options, *, independent: bool) -> di
 
 
 def measure_grid(options: Options) -> pd.DataFrame:
-    """Run the 16 settings of tab:simres, with draws of their own and with one pool."""
+    """Run the 16 settings of tab:simres, with separate draws and with one pool."""
     runs = []
     for values in itertools.product(*GRID.values()):
         sizes = dict(zip(GRID, values))
@@ -91,7 +91,7 @@ def measure_grid(options: Options) -> pd.DataFrame:
 
 
 def measure_curves(options: Options) -> pd.DataFrame:
-    """Vary one quantity after the other, with draws of their own for each factual."""
+    """Vary one quantity at a time, with separate draws for each factual."""
     runs = []
     for varied, values in CURVES.items():
         options.say(f"curve: {varied} from {values[0]:,} to {values[-1]:,}")
@@ -104,7 +104,7 @@ def measure_curves(options: Options) -> pd.DataFrame:
 
 
 def grid_table(ours: pd.DataFrame) -> Table:
-    """The paper's tab:simres beside ours."""
+    """Return the paper's tab:simres and ours."""
     theirs = published("tab:simres").add_suffix("_paper").rename(columns={f"{q}_paper": q for q in QUANTITIES})
     numbers = ours.merge(theirs, on=QUANTITIES, how="left")
     numbers["ratio"] = numbers["seconds_total_paper"] / numbers["seconds_total"]
@@ -146,7 +146,7 @@ def exponents_of_curves(curves: pd.DataFrame) -> dict[tuple[str, str], float]:
 
 
 def exponents_table(grid: pd.DataFrame, curves: pd.DataFrame) -> Table:
-    """Growth in the paper's table, in ours, on our curves, and what the paper derives."""
+    """Return the exponents of the paper's table, of ours, of our curves, and those derived in the paper."""
     of_paper, of_grid = exponents_of_grid(published("tab:simres")), exponents_of_grid(grid)
     of_curves = exponents_of_curves(curves)
     numbers = pd.DataFrame(
@@ -179,7 +179,7 @@ def exponents_table(grid: pd.DataFrame, curves: pd.DataFrame) -> Table:
 
 
 def curves_table(curves: pd.DataFrame) -> Table:
-    """The seconds behind the curves."""
+    """Return the seconds of the curves."""
     shown = pd.DataFrame(
         {
             "": [f"{varied} = {value:,}" for varied, value in zip(curves["varied"], _varied_values(curves))],

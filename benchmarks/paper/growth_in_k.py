@@ -18,7 +18,7 @@ SECONDS = ("seconds_fit", "seconds_generate", "seconds_select", "seconds_total")
 
 
 def measure_growth(options: Options, *, condition_on_decision: bool) -> pd.DataFrame:
-    """Explain the factuals of Adult with more and more samples, for each network of the authors' preparation."""
+    """Explain the factuals of Adult with increasing K, for each network of the authors' preparation."""
     rows = prepare("adult", options.folder, CODE, most=options.rows)
     runs: list[dict[str, Any]] = []
     for k, case in enumerate(networks(rows, options.n_factuals("adult"), options.networks)):
@@ -44,7 +44,7 @@ def _grow(case: Case, options: Options, condition_on_decision: bool) -> list[dic
 
 
 def growth_table(name: str, title: str, ours: pd.DataFrame, label: str, n_networks: int) -> Table:
-    """Our figures with the paper's beside them."""
+    """Return our figures and the paper's."""
     theirs = published(label)
     numbers = ours.merge(theirs, on="K", how="left", suffixes=("", "_paper"))
     for measure in ("L0", "L1"):

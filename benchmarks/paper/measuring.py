@@ -1,4 +1,4 @@
-"""Run MCCE on a case and judge what it finds, in the columns of the paper's tables."""
+"""Run MCCE on a case and evaluate its counterfactuals in the columns of the paper's tables."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ def judge(problem: Problem, found: Counterfactuals | pd.DataFrame, seconds: Any,
 
 
 def warm_up(case: Case) -> None:
-    """Compile the kernels, or read them from disk, before a clock runs."""
+    """Compile the kernels, or read them from disk, before timing."""
     explain(Problem(**{**vars(case.problem), "factuals": case.problem.factuals.iloc[:5]}), 10, repeats=1)

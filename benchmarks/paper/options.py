@@ -1,4 +1,4 @@
-"""Sizes of the experiments by the command line, and their messages while they run."""
+"""Sizes of the experiments from the command line, and progress messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 @dataclass(frozen=True)
 class Options:
-    """Sizes of a run. None means as in the paper, or as the experiment's own docstring says."""
+    """Sizes of a run. None means as in the paper, or as in the docstring of the experiment."""
 
     folder: Path | None = None
     names: tuple[str, ...] = DATA
@@ -40,16 +40,16 @@ class Options:
         return self.factuals or (200 if name == "german" else 1000)
 
     def absent(self, names: Sequence[str]) -> list[str]:
-        """Return the data sets without a file, for which a simulated stand-in is taken."""
+        """Return the data sets without a file, which are replaced by simulated stand-ins."""
         return [name for name in names if not has_data(name, self.folder)]
 
     def say(self, text: str) -> None:
-        """Say on stderr what comes next."""
+        """Print the next step to stderr."""
         print(f"[{time.perf_counter() - self.begun:6.1f} s] {text}", file=sys.stderr, flush=True)
 
 
 def has_data(name: str, folder: Path | None) -> bool:
-    """Say whether the folder holds a data set."""
+    """Return whether the folder has a data set."""
     return folder is not None and any((folder / f"{name}{ending}").is_file() for ending in (".csv.gz", ".csv"))
 
 

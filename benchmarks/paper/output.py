@@ -23,9 +23,9 @@ WIDTH = 118
 
 @dataclass(frozen=True)
 class Table:
-    """One table of an experiment: numbers for the CSV, text for the eye, and what to know about it."""
+    """One table of an experiment: numbers for the CSV, text for display, and notes."""
 
-    name: str  # of the CSV, after the prefix
+    name: str  # name of the CSV, after the prefix
     title: str
     numbers: pd.DataFrame
     shown: pd.DataFrame
@@ -33,7 +33,7 @@ class Table:
 
 
 def about(options: Options) -> list[str]:
-    """Return what made the results: command, date, machine, versions."""
+    """Return the origin of the results: command, date, machine, versions."""
     machine = describe_machine()
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
     return [options.command, f"{machine['date']}, {machine['machine']}, {machine['cores']} cores", versions]
@@ -60,7 +60,7 @@ def write(experiment: str, title: str, tables: Sequence[Table], options: Options
 
 
 def save_figure(figure: Any, name: str, options: Options) -> None:
-    """Save a figure as a small PNG: 16 colours are plenty for bars and circles."""
+    """Save a figure as a small PNG with 16 colours, enough for bars and circles."""
     from PIL import Image
 
     drawn = io.BytesIO()
@@ -75,7 +75,7 @@ def read(name: str, folder: Path) -> pd.DataFrame:
 
 
 def as_text(shown: pd.DataFrame) -> str:
-    """Return a table for the terminal: the first column to the left, the others to the right."""
+    """Return a table for the terminal: the first column left-aligned, the others right-aligned."""
     cells = [list(map(str, shown.columns)), *shown.astype(str).to_numpy().tolist()]
     widths = [max(len(line[k]) for line in cells) for k in range(shown.shape[1])]
     return "\n".join(
@@ -92,7 +92,7 @@ def as_markdown(shown: pd.DataFrame) -> str:
 
 
 def mean_sd(numbers: pd.DataFrame, name: str) -> pd.Series:
-    """Return "2.70 (0.73)" of the columns L0 and L0_sd, "" where there is none."""
+    """Return "2.70 (0.73)" from the columns L0 and L0_sd; "" if missing."""
     spread = numbers.get(f"{name}_sd", pd.Series(np.nan, numbers.index))
     text = [
         "" if pd.isna(mean) else f"{mean:.2f}" + ("" if pd.isna(sd) else f" ({sd:.2f})")
@@ -102,12 +102,12 @@ def mean_sd(numbers: pd.DataFrame, name: str) -> pd.Series:
 
 
 def fixed_point(numbers: pd.DataFrame, name: str, digits: int = 2) -> pd.Series:
-    """Return numbers with that many digits, "" where there is none."""
+    """Return numbers with that many digits; "" if missing."""
     return numbers[name].map(lambda value: "" if pd.isna(value) else f"{value:.{digits}f}")
 
 
 def whole(numbers: pd.DataFrame, name: str) -> pd.Series:
-    """Return whole numbers with thousands apart, "" where there is none."""
+    """Return whole numbers with thousands separators; "" if missing."""
     return numbers[name].map(lambda value: "" if pd.isna(value) else f"{int(value):,}")
 
 

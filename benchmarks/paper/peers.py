@@ -1,11 +1,11 @@
-"""DiCE and NICE run live on the models and factuals of Experiment 1, beside MCCE on the same ones.
+"""DiCE and NICE run live on the models and factuals of Experiment 1, compared with MCCE.
 
 1. Store the problem, its first factuals and the network's weights in a folder (`store`).
 2. Run ``peers_worker.py`` on it with the Python that has the peers, under a limit of seconds (`run_peer`).
-3. Judge the rows as those of MCCE (`benchmarks.paper.measuring.judge`).
+3. Evaluate the rows as those of MCCE (`benchmarks.paper.measuring.judge`).
 
-NICEx wants numpy below 2 and pandas below 2, DiCE 0.11 pandas below 2, mcce pandas 2.1 and above. So the peers can
-live in an environment of their own: ``--peers-python`` or MCCE_PEERS_PYTHON names its Python.
+NICEx requires numpy below 2 and pandas below 2, DiCE 0.11 pandas below 2, mcce pandas 2.1 or newer. So the peers can
+run in a separate environment: ``--peers-python`` or MCCE_PEERS_PYTHON names its Python.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TITLES = {
     "nice-fixed": "NICE, same fixed values",
 }
 PEERS = tuple(TITLES)
-GRACE = 20.0  # seconds beyond the limit, for a start that is slow or a factual that does not end
+GRACE = 20.0  # seconds beyond the limit, for a slow start or a factual that does not finish
 
 
 def compare(case: Case, options: Options) -> Iterator[dict[str, Any]]:
@@ -56,7 +56,7 @@ def compare(case: Case, options: Options) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Answers:
-    """What a peer said: its rows by factual, how many it was asked for, seconds, version, and what went wrong."""
+    """The answers of a peer: its rows by factual, the number of queried factuals, seconds, version, and errors."""
 
     rows: pd.DataFrame
     n_queried: int
@@ -103,7 +103,7 @@ def _run_and_judge(case: Case, problem: Problem, method: str, options: Options) 
 
 
 def store(case: Case, problem: Problem, folder: Path) -> None:
-    """Write a problem so that a script without mcce and scikit-learn can read it."""
+    """Write a problem in a format readable without mcce and scikit-learn."""
     scaler, network = case.model[0], case.model[-1]
     if case.rows.preparation.unit:
         shift, factor = scaler.data_min_, scaler.scale_
@@ -131,7 +131,7 @@ def store(case: Case, problem: Problem, folder: Path) -> None:
 
 
 def run_peer(folder: Path, method: str, options: Options) -> tuple[list[dict[str, Any]], str]:
-    """Return the lines that the worker printed, and what it said last if it failed or had to be stopped."""
+    """Return the lines that the worker printed, and its last message if it failed or was stopped."""
     worker = Path(__file__).with_name("peers_worker.py")
     command = [options.peers_python, str(worker), str(folder), method, str(options.peers_limit)]
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as caught:

@@ -1,4 +1,4 @@
-"""Run one peer, DiCE or NICE, on a stored problem; a script on its own, for another Python if need be.
+"""Run one peer, DiCE or NICE, on a stored problem; a standalone script, possibly for another Python.
 
     PYTHON peers_worker.py FOLDER METHOD SECONDS
 
@@ -6,10 +6,10 @@
    (training rows, response, factuals, and the network as arrays).
 2. Build the peer on the training rows; print one line of JSON with the seconds.
 3. Explain factual by factual until they are done or SECONDS have passed since step 2 began; print one line of JSON
-   for each: its place, the row or null, seconds, and what went wrong.
+   for each: its position, the row or null, seconds, and the error.
 
-The peers pin versions of numpy and pandas that mcce does not run with, so this file needs neither mcce nor
-scikit-learn's pickles: the network is evaluated here, from its weights.
+The peers pin versions of numpy and pandas that mcce does not support, so this file needs neither mcce nor pickles of
+scikit-learn: the network is evaluated here, from its weights.
 """
 
 import json
@@ -47,7 +47,7 @@ class Network:
 
 
 class Problem:
-    """What was stored."""
+    """The stored problem."""
 
     def __init__(self, folder):
         stored = json.loads((folder / "problem.json").read_text())
@@ -58,7 +58,7 @@ class Problem:
         self.network = Network(arrays)
 
     def frame(self, values):
-        """Return a frame as DiCE likes it: whole numbers as such, categories as strings."""
+        """Return a frame as DiCE requires it: whole numbers as integers, categories as strings."""
         frame = pd.DataFrame(values, columns=self.columns)
         frame = frame.astype({c: int for c in self.whole})
         return frame.astype({c: str for c in self.categorical})
@@ -92,8 +92,8 @@ def make_dice(problem, method):
 def make_nice(problem, among_same_fixed):
     """Return a function that explains one factual by NICE's search for sparsity.
 
-    NICE knows no fixed features. With `among_same_fixed` it is given only the training rows with the factual's own
-    fixed values, so that it cannot change them.
+    NICE has no fixed features. With `among_same_fixed` it gets only the training rows with the factual's fixed values,
+    and cannot change them.
     """
     from nice import NICE
 
@@ -132,12 +132,12 @@ MAKERS = {
 
 
 def report(**what):
-    """Print one line of JSON at once."""
+    """Print one line of JSON immediately."""
     print(json.dumps(what), flush=True)
 
 
 def main(folder, method, seconds):
-    """Explain until the time is over."""
+    """Explain until the time limit."""
     warnings.simplefilter("ignore")
     problem = Problem(Path(folder))
     np.random.seed(1)  # noqa: NPY002  DiCE draws from the global generator
@@ -153,7 +153,7 @@ def main(folder, method, seconds):
         try:
             row = explain(factual)
             why = None if row else "none found"
-        except Exception as error:  # a peer may fail in its own way; that is a result
+        except Exception as error:  # any failure of a peer is a result
             why = f"{type(error).__name__}: {error}".splitlines()[0][:200]
         report(place=place, row=row, why=why, seconds=time.perf_counter() - started)
 

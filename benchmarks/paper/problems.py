@@ -1,27 +1,27 @@
-"""The paper's data sets and models, prepared as its text says and as its authors' code does.
+"""The paper's data sets and models, prepared as in its text and as in its authors' code.
 
-A `Preparation` says what is done to the rows and how the network is trained. "text" is the paper's section 3.1:
+A `Preparation` describes the processing of the rows and the training of the network. "text" is the paper's section 3.1:
 
 1. Rows and features as `benchmarks.settings` loads them; every category coded 1 for its most frequent level.
 2. A network with the paper's layers, batch size and learning rate (tab:ann) on inputs with mean 0 and variance 1.
 
 "code" follows the authors' public code (NorskRegnesentral/mccepy with its history, on top of CARLA), which differs:
 
-1. `unit`: the network sees inputs scaled to [0, 1].
+1. `unit`: the inputs of the network are scaled to [0, 1].
 2. `rows`: in Adult missing levels are filled from the row before, ten rows that never worked are left out, levels are
    grouped as CARLA groups them (married, managerial or specialist, ...), and numbers come before categories, which
    are in alphabetical order. In FICO rows with a -9 anywhere are left out and the two delinquency codes are numbers.
-3. `close`: numbers that differ by less than 1e-5 of the range count as equal; here they are rounded so.
+3. `close`: numbers that differ by less than 1e-5 of the range count as equal; here they are rounded accordingly.
 4. `weights`: the script for German Credit defines a loss with the weights 0.7 for bad and 0.3 for good. In the public
-   version it is not used; the published figures come out with it. Weights need scikit-learn 1.7 or newer.
+   version it is not used; the published figures are obtained with it. Weights need scikit-learn 1.7 or newer.
 
-All: scikit-learn's MLP, 20 epochs, trained on a random three quarters of the rows; AUC is that of the rest. Decisions
-are asked about all rows, the chain is fitted on all rows, and the factuals are the first rows without the wanted
-decision, as in the authors' code. Nodes of the small last layer can die in training: a network that refuses nobody or
-everybody, or whose AUC is more than 0.1 below the paper's, is passed over for the next seed.
+All: scikit-learn's MLP, 20 epochs, trained on a random three quarters of the rows; AUC is that of the rest. The model
+is queried for all rows, the chain is fitted on all rows, and the factuals are the first rows without the wanted
+decision, as in the authors' code. Nodes of the small last layer can die in training: a network that rejects all rows or
+none, or whose AUC is more than 0.1 below the paper's, is replaced by that of the next seed.
 
 The preparation "code" and the bound on AUC were chosen after seeing how far "text" was from the published figures; the
-page vignettes/the-paper-reproduced.md says what else was tried.
+page vignettes/the-paper-reproduced.md lists what else was tried.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from mcce import Interval
 from mcce.datasets import Dataset, load_fico
 
 TEST_SHARE = 0.25
-DECIMALS = 5  # of the range, in which two numbers have to differ
+DECIMALS = 5  # share of the range by which two numbers must differ
 MOST_SEEDS = 25
 AUC_BELOW = 0.1
 
@@ -69,10 +69,10 @@ ADULT_GROUPS = {
 
 @dataclass(frozen=True)
 class Preparation:
-    """What is done to a data set.
+    """The preparation of a data set.
 
     `levels` of a category: "two", "four" (the three most frequent and the rest), "all", or "columns", four levels as
-    three columns of their own, each 0 or 1.
+    three separate columns, each 0 or 1.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Preparation:
 
 TEXT = Preparation("text")
 CODE = Preparation("code", unit=True, rows=True, close=True, weights=True)
-# from the text to the code, one difference after the other
+# from the text to the code, one difference at a time
 LADDERS = {
     "adult": [
         TEXT,
@@ -107,7 +107,7 @@ LAST_STEP = {
 
 @dataclass(frozen=True)
 class Rows:
-    """A data set, prepared: `y` is 1 where the response is the wanted one."""
+    """A prepared data set; `y` is 1 if the response is the wanted one."""
 
     name: str
     preparation: Preparation
@@ -116,7 +116,7 @@ class Rows:
     categorical: list[str]
     fixed: list[str]
     standin: bool
-    least_auc: float  # 0 for a part of the rows and for stand-ins, which the paper says nothing about
+    least_auc: float  # 0 for a part of the rows and for stand-ins, which are not in the paper
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Case:
 
 
 def prepare(name: str, folder: Path | None, how: Preparation, *, most: int | None = None) -> Rows:
-    """Load a data set and prepare it; `most` takes that many random rows. A stand-in has no rows of the authors'."""
+    """Load a data set and prepare it; `most` selects that many random rows. A stand-in has no rows of the authors."""
     data, standin = _load(name, folder, how)
     least_auc = published("tab:ann").set_index("data").loc[name, "auc"] - AUC_BELOW
     if most is not None and most < len(data.X):
@@ -197,7 +197,7 @@ def _levels_as_columns(X: pd.DataFrame, categorical: list[str]) -> tuple[pd.Data
 
 
 def _round_to_range(X: pd.DataFrame, categorical: list[str]) -> pd.DataFrame:
-    """Let numbers that lie within 1e-5 of the range fall together; columns with few values have none."""
+    """Merge numbers that lie within 1e-5 of the range; columns with few values have no such numbers."""
     X = X.copy()
     for c in X.columns:
         low, span = X[c].min(), X[c].max() - X[c].min()
@@ -210,7 +210,7 @@ def _round_to_range(X: pd.DataFrame, categorical: list[str]) -> pd.DataFrame:
 
 
 def networks(rows: Rows, n_factuals: int, n_networks: int) -> Iterator[Case]:
-    """Train networks with the seeds 0, 1, 2, ... until there are `n_networks` living ones."""
+    """Train networks with the seeds 0, 1, 2, ... until `n_networks` of them are usable."""
     alive = 0
     for seed in range(MOST_SEEDS):
         case = make_case(rows, train_network(rows, seed), seed, n_factuals)
@@ -227,7 +227,7 @@ def _grants_some(case: Case) -> bool:
 
 
 def split(rows: Rows, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the places of the rows to train on and to test on."""
+    """Return the positions of the training and the test rows."""
     train, test = train_test_split(np.arange(len(rows.X)), test_size=TEST_SHARE, random_state=seed)
     return train, test
 
@@ -237,7 +237,7 @@ def train_network(rows: Rows, seed: int) -> Any:
     layers, batch_size, rate = NETWORKS[rows.name]
     train, _ = split(rows, seed)
     epochs = 20
-    if rows.least_auc == 0:  # a few rows, taken to try the command, are to be learned as well
+    if rows.least_auc == 0:  # the few rows of a trial run must be learned as well
         batch_size, epochs = min(batch_size, max(len(train) // 10, 8)), 50
     network = MLPClassifier(layers, batch_size=batch_size, learning_rate_init=rate, max_iter=epochs, random_state=seed)
     scaler: Any = MinMaxScaler() if rows.preparation.unit else StandardScaler()
@@ -262,7 +262,7 @@ def train_forest(rows: Rows, seed: int, n_trees: int = 200) -> Any:
 
 
 def make_case(rows: Rows, model: Any, seed: int, n_factuals: int) -> Case:
-    """Ask the model about all rows and take the first that do not have the wanted decision."""
+    """Query the model for all rows and take the first without the wanted decision."""
     score, decision = Probability(model), Interval(0.5, 1.0)
     scores = score(rows.X)
     factuals = rows.X[~decision.contains(scores)].iloc[:n_factuals]

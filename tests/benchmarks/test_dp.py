@@ -17,14 +17,14 @@ def test_runs_and_writes(tmp_path, capsys, monkeypatch):
     text = out.read_text()
     for label in ("cart, not private", "epsilon 3", "epsilon 1, delta 1e-06"):
         assert f"| {label} |" in text
-    assert "told apart" in capsys.readouterr().out
+    assert "discriminator" in capsys.readouterr().out
 
     training = pd.read_csv(tmp_path / "loans.csv")
     assert training.columns[-1] == "<decision>"
     assert len(training) == 2400
     training.to_csv(tmp_path / "loans-copies.csv", index=False)
     columns = [f"{what} {sparse}" for what in ("explained", "L0", "L1") for sparse in (False, True)]
-    monkeypatch.setattr(dp, "measure", lambda *arguments: dict.fromkeys(["told", "valid", *columns], 0.5))  # unchanged
+    monkeypatch.setattr(dp, "measure", lambda *arguments: dict.fromkeys(["discriminator", "valid", *columns], 0.5))
     assert dp.main([*arguments, "--rows", str(tmp_path), "--out", str(out)]) == 0
     cells = next(line for line in out.read_text().splitlines() if line.startswith("| copies |")).split("|")
     assert float(cells[3]) == 1.0  # training rows explain all factuals

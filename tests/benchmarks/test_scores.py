@@ -52,8 +52,14 @@ def test_auto_is_compared_row_by_row_with_cart_and_with_the_best():
     assert found["nearest"] == "cart"
     assert all("log_rows" not in each for each in samplers)
     said = report.choice(found)
-    assert "auto: log score beside ctree, the best single one, +0.500 (se 0.500); beside cart +2.000 (se 0.000)" in said
-    assert "stack: log score beside ctree +1.000 (se 0.000)\n  stack: log score beside auto +0.500 (se 0.500)" in said
+    assert (
+        "auto: log score relative to ctree, the best single one, +0.500 (se 0.500); relative to cart +2.000 (se 0.000)"
+        in said
+    )
+    assert (
+        "stack: log score relative to ctree +1.000 (se 0.000)\n  stack: log score relative to auto +0.500 (se 0.500)"
+        in said
+    )
     assert "auto: discriminator 0.580 (0.010); cart 0.600 (0.010)" in said
 
 

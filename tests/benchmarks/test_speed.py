@@ -207,7 +207,7 @@ def test_quick_run_of_visit_sequences(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(samplers.Workers, "_run", work_here)  # the run above starts processes
     out = tmp_path / "visit"
     assert samplers.main(["--visit", "--quick", "--only", "german", "--data", str(tmp_path), "--out", str(out)]) == 0
-    assert "Trees in correlation order beside trees in data order" in capsys.readouterr().out
+    assert "Trees in correlation order compared with trees in data order" in capsys.readouterr().out
     (result,) = json.loads(out.with_suffix(".json").read_text())["data"]
     (found,) = result["visit"]
     assert sorted(found["data"]["order"]) == sorted(found["correlation"]["order"])
