@@ -150,7 +150,7 @@ class Questions:
 
     Attributes
     ----------
-    ask : return scores and validity of rows between a factual and its counterfactual; for
+    predict : return scores and validity of rows between a factual and its counterfactual; for
         `Counterfactuals.contributions`
     agreement : return the share of factuals that change the same features if drawn again; for
         `Counterfactuals.summary`

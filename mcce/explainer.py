@@ -1425,7 +1425,7 @@ class MCCE(Learner):
     def _tabulate(
         self, found: Explanation, described: Mapping[str, object], progress: bool | None, origin: Callable[[], Origin]
     ) -> Counterfactuals:
-        """Return the tables of a result; `told` are the settings of the call, extended by those of the fit."""
+        """Return the tables of a result; `described` are the settings of the call, extended by those of the fit."""
         from mcce.explain.followup import questions_of
         from mcce.explain.tabulate import tabulate
 

@@ -1,7 +1,7 @@
 """Parts of messages that each front end writes in its own syntax.
 
 1. The message of an error or a warning is a sequence of parts (`Message`). A plain text reads the same everywhere. The
-   classes below stand for what Python, R and the command line write differently: names of options, values, calls.
+   classes below represent what Python, R and the command line write differently: names of options, values, calls.
 2. A `Dialect` words the parts. The one here is Python's, and `str()` of a message uses it; `mcce.cli.wording` and
    `mcce.rcompat.wording` have the others. A front end applies its dialect where it catches an error or a warning.
 3. A dialect returns None for a part that its front end cannot express. `Either` lists alternatives for that case.
@@ -116,7 +116,7 @@ def entry(option: str, key: object) -> Either:
 
 
 class Dialect:
-    """Python's wording; other front ends override what they write differently."""
+    """Python's wording; other front ends override the parts that differ."""
 
     def say(self, parts: Iterable[Part]) -> str:
         """Return the text of a message.

@@ -160,7 +160,7 @@ score_options <- function(object) {
   type <- score_type(object)
   if (!inherits(object, "coxph")) return(if (is.null(type)) list() else list(type = type))
   if (length(attr(stats::terms(object), "specials")$strata)) {
-    stop("the coxph has strata, each with a baseline hazard of its own, so risks of different strata do not compare; ",
+    stop("the coxph has strata, each with its own baseline hazard, so risks of different strata are not comparable; ",
       "give RModel type= or predict=, such as a function that returns a probability of survival",
       call. = FALSE
     )

@@ -86,13 +86,13 @@ class SamplerComparison:
     def _headline(self) -> list[str]:
         what = "no difference found" if self.same else f"different in {listing(self.different)}"
         return [
-            f"{self.names[0]} beside {self.names[1]}: {what} ({len(self.rows[0]):,} rows of each, "
+            f"{self.names[0]} and {self.names[1]}: {what} ({len(self.rows[0]):,} rows of each, "
             f"level {self.level:g} after Holm's correction for {len(self.table)} tests)."
         ]
 
     def _notes(self) -> list[str]:
         pairs = self.correlations.pairs
-        lines = [f"A forest tells the samplers apart with accuracy {self.discriminator.accuracy:.3f} (0.5: chance)."]
+        lines = [f"A forest distinguishes the samplers with accuracy {self.discriminator.accuracy:.3f} (0.5: chance)."]
         if len(pairs):
             first = pairs.iloc[0]
             lines.append(

@@ -117,7 +117,7 @@ class RSampler(HoldsR, RConditional):
         return can if not isinstance(self.kinds, Collection) else can & frozenset(self.kinds)
 
     def question(self) -> str:
-        """Return which function is given beside `learn`."""
+        """Return which function is given in addition to `learn`."""
         return (self._given() or ["draw"])[0]
 
     def learn_in_r(self, x: pd.DataFrame, y: pd.Series[Any], seed: int) -> Any:

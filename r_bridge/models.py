@@ -187,7 +187,7 @@ class RModel(HoldsR):
             if is_text and str(name) not in self.columns_:
                 raise RBridgeError(
                     f"the {self.r_class} does not keep the levels of {name!r}, and the column is text, so R would "
-                    "number whatever levels each batch holds. Give RModel like=, the table it was fitted on."
+                    "number the levels of each batch separately. Give RModel like=, the table it was fitted on."
                 )
 
     def __repr__(self) -> str:

@@ -178,20 +178,20 @@ own_process <- function(x_sim, pred, x_explain, fitted, measures, remove_invalid
 mccer_process <- function(x_sim, pred, x_explain, fitted, measures, remove_invalid, best_k) {
   ids <- rep(seq_len(nrow(x_explain)), each = nrow(x_sim) / nrow(x_explain))
   marked <- data.table::as.data.table(cbind(id_explain = ids, x_sim, mcce_row = seq_along(ids)))
-  ask <- function(remove_invalid, best_k) {
+  run <- function(remove_invalid, best_k) {
     mcceR::process(
       x_sim = data.table::copy(marked), pred_sim = pred, x_explain = data.table::as.data.table(x_explain),
       fit_object = fitted, measures = measures, remove_invalid = remove_invalid, return_best_k = best_k
     )
   }
-  all <- ask(FALSE, nrow(x_sim))
+  all <- run(FALSE, nrow(x_sim))
   place <- order(all$cf$mcce_row)
   list(
     measures = stats::setNames(
       lapply(measures, function(name) all$cf_measures[[paste0("measure_", name)]][place]), measures
     ),
     rank = all$cf$counterfactual_rank[place],
-    best = as.integer(ask(remove_invalid, best_k)$cf$mcce_row)
+    best = as.integer(run(remove_invalid, best_k)$cf$mcce_row)
   )
 }
 

@@ -100,7 +100,7 @@ class Folder:
         """Write the manifest, or compare it with the existing one."""
         manifest = self.path / MANIFEST
         known = self._known(manifest)
-        if any(self.path.glob(f"{PARTS}/part-*.json")):  # without a finished part the folder can be used anew
+        if any(self.path.glob(f"{PARTS}/part-*.json")):  # without a finished part the folder can be reused
             self._compare(known, head)
         else:
             _write_json(manifest, {"format": FORMAT, "finished": False, **head})

@@ -70,7 +70,7 @@ def load_loans(n: int = 3000, *, random_state: int = 36) -> Dataset:
     -----
     With :math:`\sigma(t) = 1/(1 + e^{-t})`, :math:`s = \log(\text{salary} / 50000)`, :math:`a = \text{age}`,
     education coded :math:`e = 0, \dots, 3`, and :math:`\varepsilon` standard normal, :math:`U` uniform,
-    drawn anew for each column, the columns are drawn in their order:
+    drawn independently for each column, the columns are drawn in their order:
 
     age : int
         :math:`\lfloor 18 + 62 B \rfloor` with :math:`B \sim \text{Beta}(1.7, 2.4)`.

@@ -269,4 +269,4 @@ def _html_table(rows: list[list[str]]) -> str:
         f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>'
         for row in rows[1:]
     )
-    return f'<table class="asked"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<table class="listing"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'

@@ -31,8 +31,8 @@ rows have p_c = 0, as in that paper.
 
 `tail_robust` has no name for users; sparse search orders by it (`mcce.explain.order`). It is gower_sum with |x - y|
 divided by the geometric mean of the range and the distance between the 5 and the 95 per cent point. A range is set by
-the two most extreme rows: beside it, a step that few people can make is short where a column has a long tail. The
-spread alone makes steps in numbers long beside changes of levels, so that levels change in their place.
+the two most extreme rows: relative to it, a step that few people can make is short if a column has a long tail. The
+spread alone makes steps in numbers long relative to changes of levels, so levels change in their place.
 """
 
 from __future__ import annotations

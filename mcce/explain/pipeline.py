@@ -28,10 +28,10 @@ counterfactuals are stable:
 Draws are identified by their index, and stability is a property of one factual, so neither its counterfactuals nor its
 number of draws depend on the other factuals.
 
-What the rule guarantees: if none of h whole draws is better by more than the tolerance, fewer than 3 / h of all draws
+Guarantee: if none of h whole draws is better by more than the tolerance, fewer than 3 / h of all draws
 are, at 95 per cent confidence (h is half of the draws made, at least 500). Repeated checks cost less confidence than
 the draws before the last h add: of 299 stable factuals of the loans and Adult, none was above 3 / h in 20,000 further
-draws, and 5 per cent were above 1 / h. What the rule does not guarantee: that nothing better exists. Without ties of
+draws, and 5 per cent were above 1 / h. The rule does not guarantee that nothing better exists. Without ties of
 distances, the best of two halves is in the first half with probability one half, however few the draws: a factual may
 become stable early by chance, so for the mean over many factuals a fixed `n_samples` of the same cost is slightly
 better (benchmarks/results/draws.md). "auto" is for tables in which some factuals need far more draws than others.

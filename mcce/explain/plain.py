@@ -231,7 +231,7 @@ class Selector:
     ----------
     features : the columns of factuals and pools.
     mutable : positions of the columns that candidates may change.
-    ask : function that returns (scores, wanted) for encoded rows.
+    query : function that returns (scores, wanted) for encoded rows.
     """
 
     def __init__(self, features: tuple[Feature, ...], mutable: Ints, query: Query) -> None:

@@ -7,7 +7,7 @@ the columns that they are computed from.
 1. v(S) is the probability that the wanted decision is reached if the features in S have the person's values and the
    others are drawn given these: v(S) = P(f(X) in c | X_S = x_S). This is the value function of conditional Shapley
    values (Aas, Jullum and Løland 2021, "Explaining individual predictions when features are dependent", as in R's
-   shapr), with the decision as what is explained.
+   shapr), with the decision as the explained quantity.
 2. The Shapley value of a feature, with the sign turned, is how much the person's value of it lowers that probability.
    All of them sum to v(nothing) - v(all): for a refused person, the probability with which people with the same fixed
    values get the decision. Up to 12 players all 2^p sets are evaluated. With more, `N_ORDERS` random orders of the
@@ -18,7 +18,7 @@ the columns that they are computed from.
 4. A feature is repairable alone if its share is at least `LEAST_SHARE`; together with another one if for as many
    of the values of the two, given all else, the row is plausible and reaches the decision, and no longer does so with
    the feature's own value.
-5. Conditional Shapley values also credit features that the model does not read, for what they tell about others. A
+5. Conditional Shapley values also credit features that the model does not read but that are related to others. A
    feature has no effect if the person's value of it changes the decision for none of the rows drawn given the fixed
    values alone.
 6. Sets whose effective sample size is below `ENOUGH` are drawn again with four times as many draws, twice at most.

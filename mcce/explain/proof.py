@@ -3,7 +3,7 @@
 1. A model that `mcce.model.exact` can read, the decision and the constraints are written as a mixed-integer linear
    program, which HiGHS solves (`scipy.optimize.milp`).
 2. The domain of each column is cut into cells: levels, "missing", and intervals of numbers between thresholds of the
-   trees. The factual's own value is a cell of its own. Thresholds are looked up in the floats, or on the column's grid,
+   trees. The factual's own value is a separate cell. Thresholds are looked up in the floats, or on the column's grid,
    through the real preprocessing, so that all values of a cell take the same way at every split. A number is inside
    the training range and on the grid of its column; other values are not part of the proof, except the factual's own.
 3. A binary variable for each threshold or level says in which cell a column lies; a leaf is reached if all splits above
@@ -185,7 +185,7 @@ class Domain:
 
 
 class Position:
-    """The variables of a column: in which cell it lies and, if asked for, where inside it."""
+    """The variables of a column: its cell and, if requested, the position inside it."""
 
     def __init__(self, program: Program, cells: Domain, inside: bool) -> None:
         self.cells, self.n = cells, len(cells.low)

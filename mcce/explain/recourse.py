@@ -197,7 +197,7 @@ class RecourseSearch:
         return np.array([i for i in range(self.n) if len(self.taken[i]) < k], dtype=np.int64)
 
     def _candidates(self, pools: Candidates, size: int) -> Actions:
-        """Return the candidates with so many actions, of the factuals that lack winners, by factual and cost."""
+        """Return the candidates with this number of actions, for factuals that lack winners, by factual and cost."""
         near = NearestCrossings(columnwise(pools.rows), self.recourse.actions, self.problem.distance)
         own, made = self.acceptance.matrix, []
         for begin, end, members in pools.pools(self._waiting()):
@@ -253,7 +253,7 @@ class RecourseSearch:
             left = left.take(~together)
 
     def _are_promising(self, share: Floats, n: int, n_errors: float) -> Bools:
-        """Return which shares of `n` consequences are not below the assurance by so many standard errors."""
+        """Return which shares of `n` consequences are not below the assurance by this many standard errors."""
         assurance = self.recourse.assurance
         return np.asarray(share >= assurance - n_errors * np.sqrt(assurance * (1.0 - assurance) / n))
 

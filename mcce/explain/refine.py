@@ -152,7 +152,7 @@ class Refiner:
     def move_numbers(self, found: Winners, pools: Candidates, best: int | None = None) -> Winners:
         """Return rows whose changed numbers are nearer to the factuals' (step 2).
 
-        With `best`, numbers move only in the rows of a factual that are among so many with the fewest changes, or tie.
+        With `best`, numbers move only in the `best` rows of a factual with the fewest changes, ties included.
         """
         walk = _Walk(self, found)
         moving = walk.has_few_changes(best)

@@ -311,7 +311,7 @@ class SparseSearch:
                     fewer.append(less.of_factuals(new.owner))
                     new = replace(new, reported={**new.reported, "harmed": harmed}).take(needed)
                 held = Winners.join([held, new])
-                group = held.owner + n * held.reported["harmed"]  # rows with a harmful change are ranked apart
+                group = held.owner + n * held.reported["harmed"]  # rows with a harmful change are ranked separately
                 best = best_by(group, held.rows, (held.reported["cost"],), k)
                 held, group = held.take(best), group[best]
                 last = (np.arange(group.size) - np.searchsorted(group, group) == k - 1) & ~held.reported["harmed"]
@@ -437,7 +437,7 @@ class SparseSearch:
     ) -> Winners:
         """Return the best `k` valid draws of some factuals: at or above the floor, or else the most plausible ones.
 
-        With `most`, only draws with at most so many changes, and without missing values where the factual has a value.
+        With `most`, only draws with at most `most` changes, and without missing values where the factual has a value.
         """
         separate, owner = pools.separate(members)
         rows = np.asfortranarray(acceptance.complete(separate.rows, owner))

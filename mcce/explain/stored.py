@@ -69,15 +69,15 @@ def read_decision(written: Fields, model: Any, decision: Any) -> Any:
             )
         return decision
     if decision is not None:
-        raise InputError("decision is given, but it stands in the file; leave it out.")
+        raise InputError("decision is given, but the file contains it; leave it out.")
     if "several" not in written:
         return written["wanted"]
     names = [name for name, _ in written["several"]]
     if not isinstance(model, Mapping):
-        raise InputError(f"this explainer asks several models; give them by name: {listing(names)}.")
+        raise InputError(f"this explainer uses several models; give them by name: {listing(names)}.")
     for name in names:
         if name not in model:
-            raise InputError(f"model has no {name!r}, which this explainer asks; {did_you_mean(name, model)}")
+            raise InputError(f"model has no {name!r}, which this explainer uses; {did_you_mean(name, model)}")
     pairs = {name: (model[name], each) for name, each in written["several"]}
     return Several(pairs, agree=written["agree"], label=written["label"])
 

@@ -110,7 +110,7 @@ def make_app(session: ExplorerSession, token: str, port: int) -> Any:
 def serve(session: ExplorerSession, port: int = 0, announce: Callable[[str], None] = print) -> bool:
     """Serve the explorer until it is interrupted; return whether all answers were finished by then.
 
-    `tell` is called with the address when the server listens. Port 0 selects a free port. An unfinished answer is
+    `announce` is called with the address when the server listens. Port 0 selects a free port. An unfinished answer is
     abandoned: it runs in a daemon thread until it or the process ends.
     """
     uvicorn = _needed("uvicorn")

@@ -540,7 +540,7 @@ class LabelDecision(SourceDecision):
                 reply.refuse(
                     "returned ",
                     Value(value),
-                    ", which is no class label like ",
+                    ", which is not a class label like ",
                     Value(self.wanted.classes[0]),
                     known,
                     ". For a model that returns scores give an interval, else one of its labels.",
@@ -565,7 +565,7 @@ class LabelDecision(SourceDecision):
         return ~named if isinstance(self.wanted, Not) else named
 
     def _is_possible(self, value: object) -> bool:
-        """Tell labels from scores and text from codes: 0.73 is never class 1, nor is 1 ever class '1'."""
+        """Distinguish labels from scores and text from codes: 0.73 is never class 1, nor is 1 ever class '1'."""
         if self.classes is not None:
             return any(equals(value, c) for c in self.classes)
         return any(_is_alike(value, label) for label in self.wanted.classes)

@@ -182,7 +182,7 @@ def read_model(decision: Decision, row: Rows) -> ExactModel:
     steps = steps if steps is not None and len(steps) else None
     made = _read(model)
     exact = ExactModel(steps, encoded=frozenset(encoded), **made)
-    if "intercept" not in made:  # what the trees leave of the model's own score
+    if "intercept" not in made:  # remainder of the model's score after the trees
         own = np.asarray(exact.raw(row if steps is None else steps.transform(row)), dtype=np.float64)
         exact = replace(exact, intercept=own.reshape(-1) - exact.scores(exact.columns(row))[0])
     return exact
@@ -214,7 +214,7 @@ def _check_step(step: Any) -> Sequence[Any]:
 
 
 def _read(model: Any) -> dict[str, Any]:
-    """Return what an `ExactModel` is made of, for a model without preprocessing."""
+    """Return the parts of an `ExactModel`, for a model without preprocessing."""
     name, library = type(model).__name__, type(model).__module__.partition(".")[0]
     if library == "sklearn":
         is_classifier = hasattr(model, "classes_")
@@ -286,7 +286,7 @@ def _hist_boosting(model: Any) -> dict[str, Any]:
         for place, each in enumerate(stage):
             nodes = each.nodes
             if nodes["is_categorical"].any():
-                raise NotExactError("its trees split categories by themselves; encode them in a Pipeline")
+                raise NotExactError("its trees split categories natively; encode them in a Pipeline")
             column = np.where(nodes["is_leaf"], -1, nodes["feature_idx"]).astype(np.int64)
             left, right = nodes["left"].astype(np.int64), nodes["right"].astype(np.int64)
             missing = nodes["missing_go_to_left"].astype(bool)
@@ -339,7 +339,7 @@ def _xgboost(model: Any) -> dict[str, Any]:
     trees = []
     for each, place in zip(parts["trees"], parts["tree_info"], strict=True):
         if any(each.get("split_type", ())):
-            raise NotExactError("its trees split categories by themselves; encode them in a Pipeline")
+            raise NotExactError("its trees split categories natively; encode them in a Pipeline")
         left, right = (np.array(each[name]) for name in ("left_children", "right_children"))
         inner = left >= 0
         threshold = np.array(each["split_conditions"], dtype=np.float32).astype(np.float64)

@@ -142,10 +142,10 @@ class SpotCheck:
         differing = compare_answers(self.answer, again, labels)
         if differing:
             warn(
-                f"the model answered differently when {len(differing)} of {len(labels)} training rows were asked "
+                f"the model answered differently when {len(differing)} of {len(labels)} training rows were queried "
                 f"again (those at positions {spell_all(differing, 5)}): it is not deterministic, or it depends on the "
                 "other rows of the table. The method needs a deterministic model; counterfactuals may not hold "
-                "when asked again.",
+                "when queried again.",
             )
 
     def compare_models(self, decision: Decision, schema: Schema) -> None:
@@ -157,7 +157,7 @@ class SpotCheck:
         if differing:
             warn(
                 f"the model answers {len(differing)} of {len(self.rows)} training rows differently than the one that "
-                "the explainer was fitted with. What was learned belongs to that model; load it with that one, or fit "
+                "the explainer was fitted with. Its fitted parts belong to that model; load it with that one, or fit "
                 "again."
             )
 

@@ -5,7 +5,7 @@
    that accept it reaches the share that is demanded. The row that is returned is chosen by the same refits among many,
    and some rows please these refits alone; the bound therefore has the one-sided level 1 - 0.05 / 25, which leaves 95
    per cent for the best of 25 rows (Bonferroni). For a share of 0.9 all of 59 refits must accept (`refits_needed`). A
-   share of 1 demands all refits at hand, and says nothing about others.
+   share of 1 requires all given refits, and guarantees nothing about others.
    Not promised: that models fitted to new people accept the row. The model in use and its refits share the chance
    errors of the training rows (benchmarks/results/robust.md).
 2. Noise moves every mutable number by a share of its value, uniformly, on the column's grid; it is a function of seed
@@ -148,11 +148,11 @@ class Robustness:
         if len(refits) and share is not None and refusals_allowed(len(refits), share) < 0:
             raise InputError(
                 f"{len(refits)} refits cannot show that a share of {share:g} of all refits accepts a row; that takes "
-                f"{refits_needed(share)}. Give so many, as mcce.bootstrap_refits(model, X, y, share={share:g}) makes, "
+                f"{refits_needed(share)}. Give that many, as from mcce.bootstrap_refits(model, X, y, share={share:g}), "
                 "or share=1 for all of those at hand."
             )
-        askers = tuple(EncodedModel(resolve_decision(decision, refit), schema) for refit in refits)
-        return cls(EncodedModel(model, schema), askers, by_column, derive_key(seed, "noise"), share)
+        models = tuple(EncodedModel(resolve_decision(decision, refit), schema) for refit in refits)
+        return cls(EncodedModel(model, schema), models, by_column, derive_key(seed, "noise"), share)
 
     def described(self) -> dict[str, object]:
         """Return the requirement as settings of a result."""

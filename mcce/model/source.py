@@ -125,7 +125,7 @@ class Reply:
         for value in self.values[~missing]:
             if not is_number(value) and not isinstance(value, (bool, np.bool_)):
                 self.refuse(
-                    f"returned {spell(value)}, which is no number that an interval could hold. For a model "
+                    f"returned {spell(value)}, which is not a number that an interval could contain. For a model "
                     "that returns class labels give the wanted label as the decision."
                 )
         return np.where(missing, np.nan, self.values).astype(np.float64)

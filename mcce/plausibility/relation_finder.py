@@ -857,7 +857,7 @@ def _are_related(columns: Sequence[int], equations: Sequence[Floats]) -> bool:
 def _tightest(found: Sequence[tuple[float, int, T]]) -> list[T]:
     """Return the tightest text of a relation, if any; each comes with its tolerance and a preference.
 
-    ``monthly == amount / months`` to a cent says more than ``months == amount / monthly`` to half a month: the finest
+    ``monthly == amount / months`` to a cent is sharper than ``months == amount / monthly`` to half a month: the finest
     column is the determined one. Of equally tight texts, the one with the smallest preference is chosen.
     """
     least = min((room for room, _, _ in found), default=0.0)

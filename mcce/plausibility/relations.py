@@ -554,7 +554,7 @@ class KeptRelations:
 
 @dataclass(frozen=True, eq=False)
 class FactualRelations:
-    """The relations of some factuals: `kept[r, i]` says whether factual i satisfies relation r."""
+    """The relations of some factuals: `kept[r, i]` is whether factual i satisfies relation r."""
 
     demanded: tuple[_Resolved, ...]
     kept: Bools

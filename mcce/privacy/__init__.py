@@ -1,1 +1,1 @@
-"""Differential privacy: exact noise (`noise`), what it adds up to (`account`), and `mcce.Privacy` (`settings`)."""
+"""Differential privacy: exact noise (`noise`), its total cost (`account`), and `mcce.Privacy` (`settings`)."""

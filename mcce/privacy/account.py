@@ -1,21 +1,21 @@
-"""The privacy account: what was spent of a budget (epsilon, delta), by which fit, and what is left.
+"""The privacy account: the spent part of a budget (epsilon, delta), by fit, and the remainder.
 
 Two tables are neighbours if one has a row more than the other. A fit is (epsilon, delta)-differentially private if for
-neighbours and any set of outcomes P(outcome) <= exp(epsilon) P'(outcome) + delta. To exchange a row is to take one away
-and to add another: it has twice the epsilon, and (1 + exp(epsilon)) times the delta. A person with k rows has k times
-the epsilon, and more than k times the delta.
+neighbours and any set of outcomes P(outcome) <= exp(epsilon) P'(outcome) + delta. Replacing a row removes one and adds
+another, with twice the epsilon and (1 + exp(epsilon)) times the delta. A person with k rows has k times the epsilon,
+and more than k times the delta.
 
-1. Within a tree a row is in one leaf and one bin: all its counts together cost as much as one (parallel composition).
-2. Trees and features each see every row: what they cost adds up (sequential composition).
-3. With delta = 0 the epsilons add up. With delta > 0 all is counted in rho of zero-concentrated differential privacy
-   (Bun and Steinke 2016), which adds up too; epsilon of the discrete Laplace distribution is at most epsilon^2 / 2 of
-   it. rho is (epsilon, delta) with (Canonne, Kamath and Steinke 2020, corollary 13)
+1. Within a tree a row is in one leaf and one bin: all counts together cost as much as one (parallel composition).
+2. Each tree and each feature uses every row: their costs add up (sequential composition).
+3. With delta = 0 the epsilons add up. With delta > 0 costs are in rho of zero-concentrated differential privacy (Bun
+   and Steinke 2016), which adds up too; epsilon of the discrete Laplace distribution costs at most rho = epsilon^2 / 2.
+   rho implies (epsilon, delta) with (Canonne, Kamath and Steinke 2020, corollary 13)
 
        delta = min over a > 1 of  exp((a - 1)(a rho - epsilon)) (1 - 1 / a)^a / (a - 1),
 
    which is below the well-known epsilon = rho + 2 sqrt(rho log(1 / delta)).
 
-Budgets and what is spent are fractions, so that shares add up to the whole and not to a little more.
+Budgets and costs are fractions, so that shares add up exactly.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def rho_of(epsilon: float, delta: float) -> Fraction:
 @stateful("privacy.Spent")
 @dataclass(frozen=True)
 class Spent:
-    """What something cost: epsilon of pure differential privacy, or rho of zCDP."""
+    """A cost: epsilon of pure differential privacy, or rho of zCDP."""
 
     what: str = stored(str, longest=10_000)
     epsilon: Fraction | None = stored(Fraction, optional=True, default=None)
@@ -129,7 +129,7 @@ class Spent:
 @stateful("PrivacyAccount")
 @dataclass(frozen=True, repr=False)
 class PrivacyAccount:
-    """A budget of differential privacy, and what was spent of it.
+    """A budget of differential privacy, and its spent part.
 
     Parameters
     ----------
@@ -138,9 +138,9 @@ class PrivacyAccount:
     delta : float
         The probability by which the bound may fail; 0 for never.
     spent : tuple
-        What was spent, see `spend`.
+        The costs, see `spend`.
     for_tests : bool
-        Whether noise came from a testing seed: what was fitted is not private then, whatever the account says.
+        Whether noise came from a testing seed; the fit is then not private, regardless of the account.
 
     Examples
     --------
@@ -182,18 +182,18 @@ class PrivacyAccount:
 
     @property
     def budget(self) -> Fraction:
-        """The whole budget: epsilon, or the rho that (epsilon, delta) is worth."""
+        """The whole budget: epsilon, or the rho equivalent to (epsilon, delta)."""
         epsilon: Fraction = self.epsilon
         return epsilon if self.is_pure else rho_of(float(self.epsilon), float(self.delta))
 
     @property
     def left(self) -> Fraction:
-        """What is left of `budget`."""
+        """The remainder of `budget`."""
         return self.budget - sum((self._cost(each) for each in self.spent), Fraction(0))
 
     @property
     def epsilon_spent(self) -> Fraction | float:
-        """The epsilon of all that was spent, at the delta of the account."""
+        """The epsilon of all costs, at the delta of the account."""
         if self.is_pure:
             return sum((self._cost(each) for each in self.spent), Fraction(0))
         return epsilon_of(float(sum(each.as_rho for each in self.spent)), float(self.delta))
@@ -233,7 +233,7 @@ class PrivacyAccount:
 
     @property
     def table(self) -> pd.DataFrame:
-        """What was spent, one row each."""
+        """The costs, one row each."""
         unit = "epsilon" if self.is_pure else "rho"
         return pd.DataFrame({"what": [s.what for s in self.spent], unit: [float(self._cost(s)) for s in self.spent]})
 
@@ -261,7 +261,7 @@ class PrivacyAccount:
 
 def _read_fraction(fields: dict[str, Any]) -> Fraction:
     top, bottom = fields["top"], fields["bottom"]
-    longest = 400  # digits: more would take long, and no account has them
+    longest = 400  # digits; more would be slow, and no account has them
     sound = all(isinstance(part, str) and part.isdecimal() and len(part) <= longest for part in (top, bottom))
     require(sound and int(bottom) > 0, "a fraction is not of two whole numbers")
     return Fraction(int(top), int(bottom))

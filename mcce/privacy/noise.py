@@ -1,16 +1,16 @@
 """Noise in whole numbers, drawn exactly: the discrete Laplace and the discrete Gaussian distribution.
 
 After Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", algorithms 1 to 3. Only
-whole numbers are drawn, added and compared, so that there are none of the gaps of floating-point noise by which a count
-can be told from its neighbour (Mironov 2012).
+whole numbers are drawn, added and compared, which avoids the gaps of floating-point noise that distinguish a count from
+its neighbour (Mironov 2012).
 
-1. `happens_exp` is a coin that comes up with probability exp(-a / b): of coins with a / (k b), k = 1, 2, ..., the first
-   that fails is of odd k.
+1. `happens_exp` is a coin with probability exp(-a / b): of coins with a / (k b), k = 1, 2, ..., the first failure has
+   an odd k.
 2. `discrete_laplace` with parameter epsilon draws x with probability proportional to exp(-epsilon |x|).
 3. `discrete_gaussian` with parameter s2 draws x with probability proportional to exp(-x^2 / (2 s2)), by rejection from
    a discrete Laplace.
-4. `choose` is the exponential mechanism (McSherry and Talwar 2007): of several it takes one with probability
-   proportional to exp(epsilon score / (2 sensitivity)), by rejection from an even choice.
+4. `choose` is the exponential mechanism (McSherry and Talwar 2007): it selects one of several options with probability
+   proportional to exp(epsilon score / (2 sensitivity)), by rejection from a uniform choice.
 
 The numbers come from the operating system (`SYSTEM`). `Seeded` is for tests: its noise can be removed by anyone who
 knows the seed, so its draws are not private.
@@ -102,7 +102,7 @@ def discrete_gaussian(s2: Fraction, source: NoiseSource = SYSTEM) -> int:
 
 
 def choose(scores: Sequence[int], epsilon: Fraction, sensitivity: int, source: NoiseSource = SYSTEM) -> int:
-    """Return a place with probability proportional to exp(epsilon score / (2 sensitivity)), exactly (step 4).
+    """Return a position with probability proportional to exp(epsilon score / (2 sensitivity)), exactly (step 4).
 
     If one row changes no score by more than the sensitivity, the choice is epsilon-differentially private; and
     epsilon^2 / 8 in zero-concentrated differential privacy (Cesar and Rogers 2021).
@@ -117,7 +117,7 @@ def choose(scores: Sequence[int], epsilon: Fraction, sensitivity: int, source: N
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Counts, of which one row changes one by 1, with noise of their own each.
+    """Counts with independent noise; one row changes one count by 1.
 
     Attributes
     ----------
@@ -153,10 +153,10 @@ class Mechanism:
 
     @property
     def variance(self) -> float:
-        """Variance of the noise of a count; of the Gaussian its parameter, which it is nearly."""
+        """Variance of the noise of a count; for the Gaussian its parameter, which is nearly equal."""
         if self.epsilon is not None:
             q = math.exp(-min(float(self.epsilon), 700.0))
             return 2.0 * q / (1.0 - q) ** 2
         assert self.rho is not None
         s2 = 1.0 / (2.0 * float(self.rho))
-        return s2 if s2 > 0.02 else math.exp(-0.5 / s2)  # so narrow that it is at 0 but for a share
+        return s2 if s2 > 0.02 else math.exp(-0.5 / s2)  # so narrow that nearly all mass is at 0

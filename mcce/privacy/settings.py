@@ -1,23 +1,22 @@
 """Differential privacy of a whole explainer: `sampler=mcce.Privacy(epsilon=...)`.
 
-1. What is known of the columns is public, and stated: bounds of numbers, levels, which may be missing. The schema is
-   made of these statements and of names and dtypes (`Privacy.prepare`); nothing of it is read from the rows. Each value
-   of a row becomes a public one before anything else looks at it, so that no odd value stops a fit: a number outside
-   the bounds is the nearest bound, infinite or not, a date is the beginning of its day (or unit), and what is no level
-   is missing.
+1. The properties of the columns are public, and stated: bounds of numbers, levels, which may be missing. The schema is
+   built from these statements and from names and dtypes (`Privacy.prepare`); no part of it is read from the rows. Each
+   value of a row is converted to a public one first, so that no unusual value stops a fit: a number outside the bounds
+   becomes the nearest bound, infinite or not, a date the beginning of its day (or unit), and an unknown level missing.
 2. Each column is a conditional given those before it: the fixed features, the decision, then the mutable features in
    visiting order, each by a `DPSampler` with an equal share of one account. Before them the number of rows is counted,
-   with noise and `FOR_THE_NUMBER` of the budget: trees are the deeper the more rows and budget there are. Of its share
-   a column spends `choosing` on which splits tell it apart, and the rest on counts.
-3. The decision is a column like another. It is what the model says of a row, a function of that row, so that one person
-   changes one value of it. The model itself counts as public, and as one that answers row by row.
-4. Rows drawn from these conditionals are computed from noisy counts, and cost nothing more. Wherever a chain or an
-   explainer reads training rows after `fit`, it has such synthetic rows in their place: fixed values to bootstrap, the
-   spot check of the model, plausibility and its calibration, relations, scales of distances, what is usual. The
-   training rows themselves are not kept, nor hashes of them, nor their number but with noise.
+   with noise and `FOR_THE_NUMBER` of the budget: trees are deeper with more rows and budget. A column spends `choosing`
+   of its share on selecting splits, and the rest on counts.
+3. The decision is a column like any other. It is the model's answer for a row, a function of that row, so one person
+   changes one value of it. The model itself counts as public, and is assumed to answer row by row.
+4. Rows drawn from these conditionals are computed from noisy counts, and have no further cost. Wherever a chain or an
+   explainer reads training rows after `fit`, it uses such synthetic rows instead: fixed values to bootstrap, the spot
+   check of the model, plausibility and its calibration, relations, scales of distances, usual values. The training rows
+   are not kept, nor hashes of them; their number is kept with noise only.
 
-So all that a private explainer holds, says or is stored with follows from the noisy counts and public statements. What
-is not covered is listed in `mcce.privacy.account.NOT_COVERED`, and printed with the account.
+So the state, the output and the files of a private explainer depend only on the noisy counts and public statements. The
+exceptions are listed in `mcce.privacy.account.NOT_COVERED`, and printed with the account.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ FOR_THE_NUMBER = Fraction(1, 20)
 
 @dataclass(frozen=True)
 class BoughtNumber:
-    """A number of rows with noise, and what it cost."""
+    """A noisy number of rows, and its cost."""
 
     n_rows: int
     cost: Mechanism
@@ -209,7 +208,7 @@ class Privacy:
         return BoughtNumber(max(n_rows + mechanism.noise(source)(), 0), mechanism)
 
     def budget_of_a_column(self, n_columns: int, number: BoughtNumber | None) -> dict[str, Any]:
-        """Return the share of the budget that each of so many columns has, as parameters of a `DPSampler` (step 2)."""
+        """Return the share of the budget for each of `n_columns` columns, as parameters of a `DPSampler` (step 2)."""
         account = PrivacyAccount(self.epsilon, self.delta)
         share = account.share(n_columns).part(1 - (FOR_THE_NUMBER if number else Fraction(0)))
         if share.rho is None:
@@ -263,7 +262,7 @@ class Privacy:
         if decimals is not None:
             check_count(decimals, f"decimals of {name!r}", least=0, most=MOST_DECIMALS)
         if feature.is_numeric and feature.decimals is not None and not pd.api.types.is_integer_dtype(dtype):
-            feature = replace(feature, decimals=decimals)  # two bounds do not say how other numbers are written
+            feature = replace(feature, decimals=decimals)  # two bounds do not determine the decimals of other numbers
         return replace(feature, has_missing=may_be_missing)
 
     def _public_values(self, column: pd.Series[Any], feature: Feature) -> Any:
@@ -295,7 +294,7 @@ def _as_column(stated: Any, name: Any, dtype: Any) -> pd.Series[Any]:
     """Return public values as a column of the data's dtype."""
     try:
         if is_dated(dtype) and any(is_number(each) for each in stated):
-            raise TypeError("numbers are no dates")
+            raise TypeError("numbers are not dates")
         column = pd.Series(list(stated), name=name).astype(dtype)
     except (TypeError, ValueError) as error:
         raise InputError(
@@ -314,7 +313,7 @@ def _unit_of_dates(ticks: Ints, dtype: Any) -> int:
 
 
 def _unit_of(dtype: Any) -> str:
-    """Return what dates of a dtype of numpy are counted in; nothing for other dtypes."""
+    """Return the unit of dates of a dtype of numpy; empty for other dtypes."""
     return str(np.datetime_data(dtype)[0]) if isinstance(dtype, np.dtype) else ""
 
 
@@ -323,7 +322,7 @@ def _levels_or_missing(column: pd.Series[Any], feature: Feature) -> Any:
     levels, values = feature.levels.astype(object), column.astype(object)
     try:
         codes = levels.get_indexer(pd.Index(values, dtype=object, tupleize_cols=False))
-    except TypeError:  # a value that has no hash, such as a list, is no level
+    except TypeError:  # an unhashable value, such as a list, is not a level
         known = dict(zip(levels, range(len(levels))))
         codes = np.array([known.get(value, -1) if _has_hash(value) else -1 for value in values])
     return pd.Series(pd.Categorical.from_codes(codes, categories=feature.levels), index=column.index)  # -1 is missing

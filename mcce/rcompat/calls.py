@@ -2,7 +2,7 @@
 
 1. R calls `attempt` with the name of a function. Errors and warnings are returned as text in R's syntax. Tables are
    written by `mcce.rcompat.columns`. `connect` checks that both packages have the same version.
-2. A model in R is a function `ask(table, n_rows, parts)`: R builds a data frame from the parts, using the template that
+2. A model in R is a function of (table, n_rows, parts): R builds a data frame from the parts, using the template that
    it stores under the name `table`, and returns one column. R has one thread; `RScores` rejects calls from others.
 3. Explainers and results are sent as the bytes of their files. `changes`, `consequences`, `sentences` and `words`
    of a result are sent on request.
@@ -101,7 +101,7 @@ class RScores:
     def __call__(self, frame: pd.DataFrame) -> Any:
         """Return R's predictions."""
         if threading.get_ident() != self._thread:
-            raise RError("R has one thread, and was asked from a second one; set n_jobs = 1")
+            raise RError("R has one thread, and was called from a second one; set n_jobs = 1")
         table, columns = self._tables[0]
         if len(self._tables) > 1:
             del self._tables[0]

@@ -115,7 +115,7 @@ class RConditional(ConditionalSampler):
 
     @abstractmethod
     def question(self) -> str:
-        """Return which function is given beside `learn`: one of `QUESTIONS`."""
+        """Return which function is given in addition to `learn`: one of `QUESTIONS`."""
 
     @abstractmethod
     def learn_in_r(self, x: pd.DataFrame, y: pd.Series[Any], seed: int) -> Any:
@@ -380,7 +380,7 @@ class RConditional(ConditionalSampler):
         if not np.allclose(together, apart, rtol=1e-9, atol=1e-12):
             remedy = f" To draw with R's generator, set {self.own_rng_as_written}." if question == "draw" else ""
             raise SamplerError(
-                f"feature {self.target_}: {question} of {self.maker} returns another value for a row beside other "
+                f"feature {self.target_}: {question} of {self.maker} returns another value for a row among other "
                 f"rows, or at another state of R's generator; it must be a function of the row alone.{remedy}"
             )
 

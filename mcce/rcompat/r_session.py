@@ -48,12 +48,12 @@ class LentSampler(RConditional):
     ----------
     name : str
         The name under which R has registered its functions.
-    function : {"draw", "probs", "quantiles"}
+    returns : {"draw", "probs", "quantiles"}
         What the functions return.
     own_rng : bool
         Whether `draw` uses R's generator.
     kinds : sequence of str or None
-        Kinds of target that the functions can draw; None for all kinds that suit `function`.
+        Kinds of target that the functions can draw; None for all kinds that suit `returns`.
     maker : str
         The function of the R package that created the sampler, for messages.
     n_quantiles : int
@@ -68,7 +68,7 @@ class LentSampler(RConditional):
         self,
         *,
         name: str = "",
-        function: str = "draw",
+        returns: str = "draw",
         own_rng: bool = False,
         kinds: Sequence[str] | None = None,
         maker: str = "r_sampler()",
@@ -76,7 +76,7 @@ class LentSampler(RConditional):
         random_state: int = 0,
     ) -> None:
         self.name = name
-        self.function = function
+        self.returns = returns
         self.own_rng = own_rng
         self.kinds = kinds
         self.maker = maker
@@ -96,11 +96,11 @@ class LentSampler(RConditional):
             )
 
     def question(self) -> str:
-        return self.function
+        return self.returns
 
     def check_parameters(self) -> None:
-        if self.function not in QUESTIONS:
-            raise InputError(f"function of LentSampler is {self.function!r}; {did_you_mean(self.function, QUESTIONS)}")
+        if self.returns not in QUESTIONS:
+            raise InputError(f"returns of LentSampler is {self.returns!r}; {did_you_mean(self.returns, QUESTIONS)}")
         super().check_parameters()
 
     def learn_in_r(self, x: pd.DataFrame, y: pd.Series[Any], seed: int) -> str:
@@ -120,7 +120,7 @@ class LentSampler(RConditional):
             raise SamplerError(f"no R session has registered {self.name!r}; use explainers with functions of R from R.")
         function, thread = _lent[self.name]
         if threading.get_ident() != thread:
-            raise RError("R has one thread, and was asked from a second one; set n_jobs = 1")
+            raise RError("R has one thread, and was called from a second one; set n_jobs = 1")
         answer = function(what, key, table)
         if answer.get("error") is not None:
             called = "draw" if what == "own_draw" else what

@@ -181,7 +181,7 @@ def predict_changes(before: pd.DataFrame, after: pd.DataFrame, changed: Bools, p
         The factual and the counterfactual, a row each, with the columns and dtypes of the training table.
     changed : array
         Marks the columns that differ.
-    ask : function
+    predict : function
         Returns (scores, wanted) for rows and the factual; columns that are computed from others follow the changes.
 
     Returns

@@ -290,22 +290,22 @@ table.settings{border-collapse:collapse;font-size:.92rem}
 table.settings :is(th,td){text-align:left;vertical-align:top;padding:.3em .9em .3em 0;overflow-wrap:anywhere;
 border-bottom:1px solid var(--line)}
 table.settings th{font-weight:500;color:var(--soft);white-space:nowrap}
-table.asked{border-collapse:collapse;font-size:.92rem;max-width:60rem}
-table.asked :is(th,td){text-align:left;vertical-align:top;padding:.35em 1.4em .35em 0;overflow-wrap:anywhere;
+table.listing{border-collapse:collapse;font-size:.92rem;max-width:60rem}
+table.listing :is(th,td){text-align:left;vertical-align:top;padding:.35em 1.4em .35em 0;overflow-wrap:anywhere;
 border-bottom:1px solid var(--line)}
-table.asked thead th{font-weight:500;color:var(--soft)}
-table.asked tbody th{font-weight:600}
-table.asked td{min-width:8rem}
+table.listing thead th{font-weight:500;color:var(--soft)}
+table.listing tbody th{font-weight:600}
+table.listing td{min-width:8rem}
 .diagnostics{overflow-x:auto}
 .diagnostics :is(th,td){padding:.2em .8em .2em 0;vertical-align:top}
 :focus-visible{outline:2px solid #3b82f6;outline-offset:2px}
 @media (max-width:40rem){body{padding:1rem .8rem 2rem}h1{font-size:1.4rem}
 table.settings,table.settings tbody,table.settings tr,table.settings th,table.settings td{display:block}
 table.settings th{border:0;padding-bottom:0}
-table.asked thead{display:none}
-table.asked :is(tbody,tr,th,td){display:block;border:0;padding:0}
-table.asked tr{padding:.5em 0;border-bottom:1px solid var(--line)}
-table.asked td::before{content:attr(data-name) ": ";color:var(--soft)}
+table.listing thead{display:none}
+table.listing :is(tbody,tr,th,td){display:block;border:0;padding:0}
+table.listing tr{padding:.5em 0;border-bottom:1px solid var(--line)}
+table.listing td::before{content:attr(data-name) ": ";color:var(--soft)}
 .mcce-diagnostics :is(tr,th,td){display:block;border:0;padding:0;text-align:left!important}
 .mcce-diagnostics tr{padding:.4em 0;border-bottom:1px solid var(--line)}}
 @media print{:root{--ground:#fff;--text:#000;--soft:#333;--line:#999;--card:#fff}
@@ -331,7 +331,7 @@ def _constraint_table(constraints: Sequence[ConstraintWords]) -> str:
         f"{_named_cell(heads[2], each.passed)}</tr>"
         for each in constraints
     )
-    return f'<table class="asked"><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>'
+    return f'<table class="listing"><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>'
 
 
 def _named_cell(name: str, text: str) -> str:

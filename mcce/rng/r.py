@@ -82,7 +82,7 @@ def fill_words(state, out):
 
 @cached(nogil=True, error_model="numpy")
 def _attempt(state, bits):
-    """Return an index of so many bits (step 3)."""
+    """Return an index of this many bits (step 3)."""
     value = uint64(0)
     for _ in range(bits // 16 + 1):
         value = (value << uint64(16)) | uint64(_next_word(state) >> uint32(16))
@@ -166,7 +166,7 @@ class RGenerator:
         As for `set.seed`: -2147483647 to 2147483647. None takes a fresh one, as R does in a new session; R's NA is not
         a seed, neither there nor here.
     fused : bool
-        Whether the R to be repeated was compiled with fused multiply-adds (`r_bridge.arithmetic` tells). It concerns
+        Whether the R to be repeated was compiled with fused multiply-adds (see `r_bridge.arithmetic`). It affects
         last bits of normal numbers, and of rpart's trees in `mcce.rcompat`; all else is the same on every machine.
 
     Attributes
@@ -176,7 +176,7 @@ class RGenerator:
 
     Notes
     -----
-    Every call goes on where the last one stopped, whatever it was, as in R. Nothing global is read or written.
+    Every call continues where the previous one stopped, as in R. No global state is read or written.
 
     Examples
     --------

@@ -1,11 +1,11 @@
-"""Counter-based random numbers: one draw per row, a pure function of what the row is.
+"""Counter-based random numbers: one draw per row, a pure function of the row's values.
 
 1. A stream has a 64-bit key, a hash of the seed and of the names it was derived under (a feature, a purpose).
 2. A row has a 128-bit counter: the index of the draw, and a hash of what identifies the row (its fixed values).
 3. A draw is Philox2x64-10 of key and counter (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers:
    as easy as 1, 2, 3"). Each further call on the same streams uses a new key.
 
-So a row gets the same numbers whatever stands beside it, in any order, block, thread or process, and no state,
+So a row gets the same numbers in any table, order, block, thread or process, and no state,
 global or local, is shared between rows.
 """
 

@@ -355,7 +355,7 @@ def _check_manifest(manifest: Any, sizes: dict[str, int]) -> None:
         )
     parts = [{"kind": manifest.get("kind")}, manifest.get("versions"), manifest.get("about")]
     if manifest.get("kind") not in KINDS or not all(map(_is_simple, parts)):
-        raise InputError(f"its {MANIFEST} does not say what it holds")
+        raise InputError(f"its {MANIFEST} does not state its contents")
     entries = manifest.get("entries")
     if not isinstance(entries, dict) or {*entries} != {*sizes}:
         raise InputError(f"its {MANIFEST} lists other entries than there are")

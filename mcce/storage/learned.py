@@ -1,6 +1,6 @@
 """The fitted state of samplers: stored, restored and described by the declarations of their classes.
 
-Attributes that end in an underscore are stored, each declared by `mcce.storage.fields.learned`. ``unstorable`` says why
+Attributes that end in an underscore are stored, each declared by `mcce.storage.fields.learned`. ``unstorable`` is why
 a class cannot be stored. ``dispensable`` names the attributes with training values that become None in a file without
 donors; None if the class needs them. ``discloses`` describes what the state reveals of training values; ``{donors_}``
 and ``{margin_.values}`` stand for numbers of values.

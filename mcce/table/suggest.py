@@ -10,7 +10,7 @@
    none of a contract (`TERM`).
 7. Counts, by the name of the column (`COUNTED` in front, or "count"): whole numbers from 0 on.
 
-`MCCE.fit` does not warn of counts, nor of durations unless a date says so: a name does not tell whether the present or
+`MCCE.fit` does not warn of counts, nor of durations unless a date shows them: a name leaves open whether the present or
 the past is counted. `suggest_fixed` lists them. Words are those of `mcce.table.words`, in twelve languages. Nothing is
 fixed automatically.
 """

@@ -46,7 +46,7 @@ def read_weights(sample_weight: object, n_rows: int, *, warn: bool = True) -> Fl
     low, high = float(given[counted].min()), float(given.max())
     if high > WIDEST * low:
         raise InputError(
-            f"sample_weight has weights from {low:.3g} to {high:.3g}; beside the largest, those below "
+            f"sample_weight has weights from {low:.3g} to {high:.3g}; compared with the largest, those below "
             f"{high / WIDEST:.3g} are lost in rounding. Set them to 0, or cap the large ones."
         )
     if not (given == np.floor(given)).all():

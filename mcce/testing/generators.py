@@ -417,7 +417,7 @@ def check_restrictions(generator: Generator, seed: int) -> None:
         _require_account(drawn, name)
     everything = Within(low=np.full(n, -np.inf), high=np.full(n, np.inf), missing=np.full(n, True))
     unbound = fitted.draw(replace(request, restrictions={"income": everything, "debt": everything}))
-    require(equal(unbound.rows, free.rows), "a restriction that excludes nothing changes what is drawn.")
+    require(equal(unbound.rows, free.rows), "a restriction that excludes nothing changes the draws.")
 
 
 def _require_account(drawn: Drawn, name: str) -> None:

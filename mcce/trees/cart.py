@@ -81,7 +81,7 @@ def grow(
         packed,
     )
     if np.isnan(target.values).any():
-        raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
+        raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them separately.")
     response = target.values - np.clip(0.0, np.min(target.values), np.max(target.values))  # an offset loses no digits
     n_levels = target.feature.n_levels
     n_classes = n_levels if target.feature.kind == "categorical" and n_levels > 2 else 0

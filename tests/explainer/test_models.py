@@ -68,7 +68,7 @@ def test_labels_and_predicates():
         (lambda f: np.full(len(f), np.nan), r"returned missing values \(NaN or None\) for 300 of 300 rows"),
         (lambda f: np.ones(len(f) + 1), "returned 301 values, expected 300, one per row"),
         (lambda f: 1 / 0, "raised ZeroDivisionError: division by zero"),
-        (lambda f: ["yes"] * len(f), "returned 'yes', which is no number"),
+        (lambda f: ["yes"] * len(f), "returned 'yes', which is not a number"),
     ],
 )
 def test_invalid_model_answers_raise(model, message):
@@ -88,7 +88,7 @@ def test_model_that_fails_only_on_candidates():
         fitted(brittle).explain(DENIED, n_samples=20)
 
 
-AGAIN = r"differently when 16 of 16 training rows were asked again \(those at positions 0, 19, 39, 59, 79 and 11 more"
+AGAIN = r"differently when 16 of 16 training rows were queried again \(those at positions 0, 19, 39, 59, 79 and 11 more"
 
 
 def test_requeried_rows_are_named_by_position():

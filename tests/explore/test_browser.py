@@ -242,7 +242,7 @@ def test_executable_names_are_texts(browser, served):
 def test_model_error_is_shown(browser, served):
     address, model = served
     opened(browser, address)
-    floor = "document.querySelector('.asked input[type=range]')"
+    floor = "document.querySelector('.request input[type=range]')"
     try:
         model.raises = True
         browser.evaluate(f"{floor}.value = 0.2; {floor}.dispatchEvent(new Event('input'))")
@@ -280,7 +280,7 @@ def test_keyboard_suffices(browser, served):
     browser.press("Enter")
     browser.wait(f"{CARDS}.length >= 1 && {QUIET}")
     assert browser.evaluate("document.activeElement.tagName") == "H2"  # the focus moves to the selection
-    floor = "document.querySelector('.asked input[type=range]')"
+    floor = "document.querySelector('.request input[type=range]')"
     browser.evaluate(f"{floor}.focus()")
     browser.press("ArrowRight")
     assert browser.evaluate(f"{floor}.getAttribute('aria-valuetext')") == "6%"

@@ -188,7 +188,7 @@ class TestBadAnswers:
     def test_not_numbers(self, reply):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            with pytest.raises(ModelError, match=r"no number.*give the wanted label as the decision"):
+            with pytest.raises(ModelError, match=r"not a number.*give the wanted label as the decision"):
                 query((0, 1), lambda frame: reply)
 
     @pytest.mark.parametrize("reply", [None, {"a": 1}, 0.5, (v for v in range(4))])
@@ -197,17 +197,17 @@ class TestBadAnswers:
             query((0, 1), lambda frame: reply)
 
     def test_scores_are_not_labels(self):
-        with pytest.raises(ModelError, match=r"returned 0.25, which is no class label like 1"):
+        with pytest.raises(ModelError, match=r"returned 0.25, which is not a class label like 1"):
             query(1, lambda f: [0, 0.25, 1, 1])
-        with pytest.raises(ModelError, match="returned 0, which is no class label like 'good'"):
+        with pytest.raises(ModelError, match="returned 0, which is not a class label like 'good'"):
             query("good", lambda f: [0, 1, 0, 1])
-        with pytest.raises(ModelError, match="returned '0', which is no class label like 1"):
+        with pytest.raises(ModelError, match="returned '0', which is not a class label like 1"):
             query(1, lambda f: ["0", "1", "0", "1"])
         assert query(1, lambda f: [0.0, 1.0, 0.0, 1.0]).wanted.tolist() == [False, True, False, True]
-        with pytest.raises(ModelError, match=r"returned 0\.25, which is no class label like 1\.0"):
+        with pytest.raises(ModelError, match=r"returned 0\.25, which is not a class label like 1\.0"):
             query(1.0, lambda f: [0, 0.25, 1, 1])
         assert query(0.5, lambda f: [0.5, 1.0, 0.5, 1.0]).wanted.tolist() == [True, False, True, False]
 
     def test_predictions_outside_the_declared_classes(self):
-        with pytest.raises(ModelError, match="returned 0, which is no class label like 'good' of 'bad', 'good'"):
+        with pytest.raises(ModelError, match="returned 0, which is not a class label like 'good' of 'bad', 'good'"):
             query("good", Says(["bad", "good"], predict=[0, 1, 0, 1]))

@@ -141,7 +141,7 @@ def test_missing_replies():
     with pytest.raises(ModelError, match=r"missing values .* 1 of 3 rows, at positions 1"):
         query(Not("u"), lambda rows: ["u", None, "v"], X[:3])
     assert query(OneOf([2.5, 3.0]), lambda rows: [0.5, 2.5, 3.0], X[:3]).wanted.tolist() == [False, True, True]
-    with pytest.raises(ModelError, match=r"returned 0.25, which is no class label like 1"):
+    with pytest.raises(ModelError, match=r"returned 0.25, which is not a class label like 1"):
         query(Not([1, 2]), lambda rows: [0.25, 1, 2], X[:3])
 
 

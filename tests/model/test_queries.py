@@ -90,7 +90,7 @@ def test_rounding_difference_is_not_a_different_answer():
 
 def test_different_answer_is_reported_with_its_position():
     spots, _ = spot_check([0.1, 0.2, 0.9])
-    said = re.escape("differently when 2 of 3 training rows were asked again (those at positions 0, 22)")
+    said = re.escape("differently when 2 of 3 training rows were queried again (those at positions 0, 22)")
     with pytest.warns(MCCEWarning, match=said):
         spots.compare(Answer(np.array([0.7, 0.2, 0.3]), np.array([True, False, False])))
 

@@ -409,7 +409,7 @@ def test_unsupported_operations_raise(call, said):
         ({"bounds": {**BOUNDS, "pai": (0, 1)}}, "bounds names 'pai', which is not a column of X; did you mean 'pay'"),
         ({"missing": ["owns"]}, "missing names 'owns', whose dtype bool cannot be missing"),
         ({"missing": "job"}, r"missing of Privacy is 'job'; give a list of columns: \['job'\]"),
-        ({"bounds": {**BOUNDS, "day": (0, 1)}}, "what is stated of 'day', .*: numbers are no dates"),
+        ({"bounds": {**BOUNDS, "day": (0, 1)}}, "what is stated of 'day', .*: numbers are not dates"),
         ({"bounds": {**BOUNDS, "day": ("soon", "late")}}, "what is stated of 'day', .* does not convert to its dtype"),
         ({"bounds": {**BOUNDS, "pay": (9, 1)}}, "public bounds of 'pay' are .*; give two or more ascending numbers"),
         ({"decimals": {"pay": 99}}, "decimals of 'pay' is 99"),

@@ -370,7 +370,7 @@ REFUSED = {
     "error of R": (RSampler("function(x, y) stop('no such model')", draw=ZERO), "no such model"),
     "neighbours": (
         RSampler(FIRST, draw="function(object, newdata, u) u + nrow(newdata)"),
-        "draw of RSampler returns another value for a row beside other rows.*own_rng=True",
+        "draw of RSampler returns another value for a row among other rows.*own_rng=True",
     ),
     "R's generator": (
         RSampler(FIRST, draw="function(object, newdata, u) rnorm(nrow(newdata))"),

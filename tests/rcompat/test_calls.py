@@ -269,17 +269,17 @@ def lent():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("function", "own_rng"), [("probs", False), *nightly_rows(("quantiles", False), ("draw", False), ("draw", True))]
+    ("returns", "own_rng"), [("probs", False), *nightly_rows(("quantiles", False), ("draw", False), ("draw", True))]
 )
-def test_r_functions_conform_as_samplers(lent, function, own_rng):
-    check_sampler(LentSampler(name=lent, function=function, own_rng=own_rng), goodness_of_fit=True)
+def test_r_functions_conform_as_samplers(lent, returns, own_rng):
+    check_sampler(LentSampler(name=lent, returns=returns, own_rng=own_rng), goodness_of_fit=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("own_rng", "weighted"), [(True, True), *nightly_rows((False, False))])
 def test_rejected_draws_are_redrawn_in_few_calls(lent, own_rng, weighted, monkeypatch):
     problem = make_problem("numeric", 0)
-    sampler = LentSampler(name=lent, function="draw", own_rng=own_rng).fit(problem.given, problem.target)
+    sampler = LentSampler(name=lent, returns="draw", own_rng=own_rng).fit(problem.given, problem.target)
     calls = []
     query = sampler.query_r
     monkeypatch.setattr(sampler, "query_r", lambda *arguments: calls.append(1) or query(*arguments))
@@ -295,13 +295,13 @@ def test_rejected_draws_are_redrawn_in_few_calls(lent, own_rng, weighted, monkey
         np.testing.assert_array_equal(found.log_mass, one_by_one.log_mass)
 
 
-@pytest.mark.parametrize("function", ["draw", "probs", "quantiles"])
-def test_only_the_fit_to_all_rows_is_kept(function):
+@pytest.mark.parametrize("returns", ["draw", "probs", "quantiles"])
+def test_only_the_fit_to_all_rows_is_kept(returns):
     played = PlayedConditional()
     lend("played", played)
     try:
-        problem = make_problem("categorical" if function == "probs" else "numeric", 0)
-        fitted = LentSampler(name="played", function=function).fit(problem.given, problem.target)
+        problem = make_problem("categorical" if returns == "probs" else "numeric", 0)
+        fitted = LentSampler(name="played", returns=returns).fit(problem.given, problem.target)
     finally:
         SAMPLERS.known.pop(NAME)
     assert list(played.learned) == [fitted.learned_]
@@ -310,8 +310,8 @@ def test_only_the_fit_to_all_rows_is_kept(function):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"function": "prob"}, "function of LentSampler is 'prob'; did you mean 'probs'"),
-        ({"function": "probs", "own_rng": True}, r"own_rng of r_sampler\(\) is True with probs; it is True or False"),
+        ({"returns": "prob"}, "returns of LentSampler is 'prob'; did you mean 'probs'"),
+        ({"returns": "probs", "own_rng": True}, r"own_rng of r_sampler\(\) is True with probs; it is True or False"),
     ],
 )
 def test_invalid_requests_raise(lent, parameters, message):
@@ -322,7 +322,7 @@ def test_invalid_requests_raise(lent, parameters, message):
 
 def test_state_of_another_target_raises(lent):
     problem = make_problem("categorical", 0)
-    fitted = LentSampler(name=lent, function="probs").fit(problem.given, problem.target)
+    fitted = LentSampler(name=lent, returns="probs").fit(problem.given, problem.target)
     fitted.check_state(problem.given.features, problem.target.feature, problem.given.n_rows)
     fitted.codes_ = np.array([0.0, 9.0])
     with pytest.raises(InputError, match="codes_ are not levels of the target"):
@@ -339,7 +339,7 @@ def test_unregistered_functions_raise(lent):
 
 
 def _by(name: str) -> dict[str, Any]:
-    return {"income": {"sampler": NAME, "parameters": {"name": name, "function": "draw"}}, "*": "cart"}
+    return {"income": {"sampler": NAME, "parameters": {"name": name, "returns": "draw"}}, "*": "cart"}
 
 
 def test_draws_that_depend_on_other_rows_raise():
@@ -354,7 +354,7 @@ def test_draws_that_depend_on_other_rows_raise():
         answer = calls.attempt("fit", {"ask": PlayedR(data)}, sent(data), {**OPTIONS, "sampler": _by("careless")})
     finally:
         SAMPLERS.known.pop(NAME)
-    assert "returns another value for a row beside other rows" in answer["error"]
+    assert "returns another value for a row among other rows" in answer["error"]
 
 
 def test_round_trip_is_a_table_with_its_units():
@@ -527,6 +527,6 @@ def test_formulas_of_derived_columns_are_accepted():
 
 def test_r_functions_may_support_some_kinds(lent):
     problem = make_problem("categorical", 0)
-    sampler = LentSampler(name=lent, function="draw", kinds=["numeric"], maker='mice_sampler("pmm")')
+    sampler = LentSampler(name=lent, returns="draw", kinds=["numeric"], maker='mice_sampler("pmm")')
     with pytest.raises(SamplerError, match=r'mice_sampler\("pmm"\) cannot model .* handles \'numeric\''):
         sampler.fit(problem.given, problem.target)

@@ -238,11 +238,11 @@ def test_models_and_functions_are_passed_when_loading(tmp_path):
     again = mcce.MCCE.load(path, model={"score": good.accepted, "answer": answers})
     X = good.table(10, seed=4)
     pd.testing.assert_frame_equal(made.explain(X).frame, again.explain(X).frame)
-    with pytest.raises(InputError, match="asks several models; give them by name: 'score', 'answer'"):
+    with pytest.raises(InputError, match="uses several models; give them by name: 'score', 'answer'"):
         mcce.MCCE.load(path, model=good.accepted)
     with pytest.raises(InputError, match="model has no 'answer'"):
         mcce.MCCE.load(path, model={"score": good.accepted})
-    with pytest.raises(InputError, match="decision is given, but it stands in the file"):
+    with pytest.raises(InputError, match="decision is given, but the file contains it"):
         mcce.MCCE.load(path, model={}, decision=5)
 
     def many(rows):

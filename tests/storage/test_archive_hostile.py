@@ -66,7 +66,7 @@ def test_newer_format_raises_with_a_fix(files, tmp_path):
 
 def test_object_of_another_kind_names_its_load_function(files, tmp_path):
     refuse(tmp_path / "a.mcce", files["explainer"], r"it holds a MCCE, not a Generator; use MCCE\.load\.$")
-    refuse(tmp_path / "a.mcce", with_manifest(files["cart"], kind="os.system"), "does not say what it holds")
+    refuse(tmp_path / "a.mcce", with_manifest(files["cart"], kind="os.system"), "does not state its contents")
 
 
 @pytest.mark.parametrize("name", ["../../evil.npy", "/etc/passwd", "C:\\evil", "a/0.npy", "00.npy", "0.npy/", "x.npy"])

@@ -34,7 +34,7 @@ from mcce.table.weights import (
         ([0, 0, 0, 0], "is zero for all 4 rows, which leaves no rows; leave it out"),
         (["1", "2", "3", "4"], r"is not an array of numbers \(it holds text\)"),
         (pd.to_datetime(["2020-01-01"] * 4), "is not an array of numbers"),
-        ([1.0, 1e-12, 1.0, 1.0], "has weights from 1e-12 to 1; beside the largest, those below 1e-09 are lost"),
+        ([1.0, 1e-12, 1.0, 1.0], "has weights from 1e-12 to 1; compared with the largest, those below 1e-09 are lost"),
         (
             [1e300, 1e-300, 1.0, 1.0],
             r"has weights from 1e-300 to 1e\+300; .* are lost in rounding. Set them",

@@ -92,7 +92,7 @@ def test_predictor_without_values(y):
 
 def test_missing_target_raises():
     given, y = numbers([[1.0], [2.0]], [1.0, np.nan])
-    with pytest.raises(InputError, match="the target 'y' of a tree has missing values; model them apart"):
+    with pytest.raises(InputError, match="the target 'y' of a tree has missing values; model them separately"):
         grow(given, y)
 
 

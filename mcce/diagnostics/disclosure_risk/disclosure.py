@@ -542,11 +542,11 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd
         measured_one = counts.measure_target(original, release.rows, people.keys, people.targets[worst])
         return round(float(measured_one["DiSCO"]) * len(original) / 100)
 
-    template = f"{shown} tell {target} without a doubt, and rightly, of {{}} of the training people"
+    template = f"{shown} determine {target}, correctly, for {{}} of the training people"
     lines = [_share_line(people, "DiSCO", disclosed, 0, len(people.training), template)]
     if attacks:
         name, attack = max(attacks, key=lambda each: (not each[1].is_worthless, each[1].risk.low, each[1].risk.value))
-        words = f"{name} is guessed rightly for {{}} of training people"
+        words = f"{name} is guessed correctly for {{}} of training people"
         lines.append(_attack_line("inference", attack, words, people.confidence, len(attacks)))
     return lines, table
 

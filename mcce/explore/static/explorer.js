@@ -1,13 +1,13 @@
 // The explorer: the whole front end, for a notebook (anywidget) and for a browser.
 //
 // 1. `ask(message)` returns the answer of the session (mcce/explore/session.py), over a notebook's channel or by fetch.
-// 2. `mount(root, ask)` builds the page. The state is a few plain values; what depends on them is drawn again.
-// 3. Questions of one kind are asked one after the other, the newest first: while one slides, each answer is shown as
-//    it comes, and what was asked in between is never asked. Answers about somebody who is no longer shown are dropped.
-// 4. All that comes from data is put in as text, never as HTML. Nothing is loaded from anywhere.
+// 2. `mount(root, ask)` builds the page. The state is a few plain values; elements that depend on them are redrawn.
+// 3. Messages of one kind are sent one at a time, the newest first: while a slider moves, each answer is shown on
+//    arrival, and outdated messages are never sent. Answers about a row that is no longer shown are dropped.
+// 4. All values from data are inserted as text, never as HTML. No external resource is loaded.
 
-const PAUSE = 60; // milliseconds that a slider rests before a question is asked
-const PULSE = 4000; // between two signs of life of the server
+const PAUSE = 60; // milliseconds that a slider rests before a message is sent
+const PULSE = 4000; // milliseconds between two heartbeats of the server
 const HARD = [["0.5", "easy"], ["1", "usual"], ["3", "hard"], ["10", "very hard"]];
 const FILTERS = [
   ["refused", "refused"], ["all", "all"], ["granted", "granted already"], ["suspicious", "plans to read before sending"],
@@ -55,7 +55,7 @@ function debounced(run, pause = PAUSE) {
   };
 }
 
-// ask one question after the other; of those that wait, only the newest is asked
+// send one message at a time; of the waiting ones, only the newest is sent
 function newestFirst(ask) {
   let busy = false;
   let waiting = null;
@@ -196,9 +196,9 @@ export function mount(root, askRaw) {
     const number = el("input", {
       type: "number", min: 1, max: 10, value: state.plans,
       oninput: (event) => {
-        const asked = Number(event.target.value);
-        if (asked >= 1 && asked <= 10) {
-          state.plans = Math.round(asked);
+        const request = Number(event.target.value);
+        if (request >= 1 && request <= 10) {
+          state.plans = Math.round(request);
           replan();
         }
       },
@@ -227,7 +227,7 @@ export function mount(root, askRaw) {
       el("div", { class: "main" }, box.who, box.says,
         el("div", { class: "work" },
           section("What may change", { class: "settings" },
-            el("div", { class: "asked" },
+            el("div", { class: "request" },
               el("div", { class: "field" }, labelled("How believable at least", floor), floorText),
               labelled("Number of plans", number), labelled("Plans that differ", diverse, { class: "field tick" }),
               box.recourse),
@@ -334,10 +334,10 @@ export function mount(root, askRaw) {
       return el("div", { class: "limit fixed" }, el("span", { class: "name" }, feature.label), el("span", { class: "value" }, own),
         el("span", { class: "soft" }, feature.fixed ? "fixed" : "computed"));
     }
-    const said = state.limits[j] || {};
+    const given = state.limits[j] || {};
     const panel = el("div", { class: "detail", id: newId(), hidden: !state.open.has(j) });
     const may = el("input", {
-      type: "checkbox", id: newId(), checked: said.may !== false, "data-may": j,
+      type: "checkbox", id: newId(), checked: given.may !== false, "data-may": j,
       onchange: (event) => limit(j, { may: event.target.checked ? null : false }),
     });
     const opener = el("button", {
@@ -350,30 +350,30 @@ export function mount(root, askRaw) {
         else state.open.add(j);
       },
     }, "Limits");
-    panel.append(...limitControls(feature, j, said));
+    panel.append(...limitControls(feature, j, given));
     return el("div", { class: "limit", role: "group", "aria-label": feature.label },
       el("span", { class: "name" }, may, el("label", { for: may.id }, feature.label)),
       el("span", { class: "value" }, own), opener, panel);
   }
 
-  function limitControls(feature, j, said) {
-    const controls = feature.levels ? levelControls(feature, j, said) : rangeControls(feature, j, said);
+  function limitControls(feature, j, given) {
+    const controls = feature.levels ? levelControls(feature, j, given) : rangeControls(feature, j, given);
     if (feature.kind !== "categorical") {
       const ways = [["", "either way"], ["increase", "only up"], ["decrease", "only down"]];
       controls.push(labelled("Direction", el("select", {
         onchange: (event) => limit(j, { direction: event.target.value || null }),
-      }, options(ways, said.direction || ""))));
+      }, options(ways, given.direction || ""))));
     }
     controls.push(labelled("How hard", el("select", {
       onchange: (event) => limit(j, { hard: event.target.value === "1" ? null : Number(event.target.value) }),
-    }, options(HARD, String(said.hard ?? 1)))));
+    }, options(HARD, String(given.hard ?? 1)))));
     return controls;
   }
 
-  function levelControls(feature, j, said) {
+  function levelControls(feature, j, given) {
     const boxes = feature.levels.map((text, code) => {
       const tick = el("input", {
-        type: "checkbox", id: newId(), checked: !said.levels || said.levels.includes(code), onchange: () => {
+        type: "checkbox", id: newId(), checked: !given.levels || given.levels.includes(code), onchange: () => {
           const kept = boxes.flatMap(([each], at) => (each.checked ? [at] : []));
           if (!kept.length) {
             tick.checked = true; // one has to be left
@@ -388,7 +388,7 @@ export function mount(root, askRaw) {
       boxes.map(([, shown]) => shown))];
   }
 
-  function rangeControls(feature, j, said) {
+  function rangeControls(feature, j, given) {
     const last = feature.stops.length - 1;
     if (last < 1) return [];
     const dated = feature.kind === "date";
@@ -396,24 +396,24 @@ export function mount(root, askRaw) {
     const nearest = (value) => feature.stops.reduce((best, stop, k) =>
       (Math.abs(asNumber(stop) - asNumber(value)) < Math.abs(asNumber(feature.stops[best]) - asNumber(value)) ? k : best), 0);
     const note = el("p", { class: "soft" });
-    function tell() {
+    function updateNote() {
       const [own, now] = [state.cells[j].value, state.limits[j] || {}];
       const outside = own !== null && ((now.low !== undefined && asNumber(own) < asNumber(now.low)) ||
         (now.high !== undefined && asNumber(own) > asNumber(now.high)));
       note.textContent = outside ? `${state.cells[j].text} is outside: it has to change.` : "";
     }
     const ends = [["low", "From", 0], ["high", "To", last]].map(([end, text, none]) => {
-      const at = said[end] === undefined ? none : nearest(said[end]);
+      const at = given[end] === undefined ? none : nearest(given[end]);
       const typed = el("input", {
         type: dated ? "date" : "number", step: feature.whole ? 1 : "any", "aria-label": `${text}, ${feature.label}, typed`,
-        value: said[end] === undefined ? "" : dated ? String(said[end]).slice(0, 10) : said[end],
+        value: given[end] === undefined ? "" : dated ? String(given[end]).slice(0, 10) : given[end],
         placeholder: feature.texts[none],
         oninput: () => {
           const value = typed.value === "" ? null : dated ? typed.value : Number(typed.value);
           slide.value = value === null ? none : nearest(value);
           slide.setAttribute("aria-valuetext", value === null ? "no limit" : typed.value);
           limit(j, { [end]: value });
-          tell();
+          updateNote();
         },
       });
       const slide = el("input", {
@@ -424,12 +424,12 @@ export function mount(root, askRaw) {
           typed.value = k === none ? "" : dated ? String(feature.stops[k]).slice(0, 10) : feature.stops[k];
           slide.setAttribute("aria-valuetext", k === none ? "no limit" : feature.texts[k]);
           limit(j, { [end]: k === none ? null : feature.stops[k] });
-          tell();
+          updateNote();
         },
       });
       return el("div", { class: "range" }, labelled(text, slide), typed);
     });
-    tell();
+    updateNote();
     return [...ends, note];
   }
 
@@ -437,17 +437,17 @@ export function mount(root, askRaw) {
 
   function plan() {
     if (state.person === null) return;
-    const asked = { person: state.person, settings: settings() };
+    const request = { person: state.person, settings: settings() };
     say("Looking for plans …");
-    askPlans({ ask: "plans", ...asked }, (answer) => {
-      if (asked.person !== state.person) return;
-      state.found = { ...asked, answer };
+    askPlans({ ask: "plans", ...request }, (answer) => {
+      if (request.person !== state.person) return;
+      state.found = { ...request, answer };
       drawPlans();
     });
   }
 
   function drawPlans() {
-    const { answer, person, settings: asked } = state.found;
+    const { answer, person, settings: request } = state.found;
     if (answer.error) {
       say("");
       box.plans.replaceChildren(el("p", { class: "alert", role: "alert" }, answer.error));
@@ -456,22 +456,22 @@ export function mount(root, askRaw) {
     if (!answer.plans.length) {
       say(answer.already ? "No plan is needed." : "No plan was found.");
       const about = el("div", { class: "why" }, el("p", {}, answer.already ? "The decision is the wanted one already." : answer.reason));
-      if (!answer.already && !asked.recourse) {
+      if (!answer.already && !request.recourse) {
         about.append(el("button", { type: "button", onclick: (event) => whyNot(event.target, about) }, "Why not?"));
       }
       box.plans.replaceChildren(about);
       return;
     }
     say(`${answer.plans.length} ${answer.plans.length === 1 ? "plan" : "plans"} found.`);
-    box.plans.replaceChildren(...answer.plans.map((each) => card(each, { person, settings: asked, title: `Plan ${each.rank}` })));
+    box.plans.replaceChildren(...answer.plans.map((each) => card(each, { person, settings: request, title: `Plan ${each.rank}` })));
   }
 
   async function whyNot(button, about) {
-    const asked = { person: state.person, settings: settings() };
+    const request = { person: state.person, settings: settings() };
     button.disabled = true;
     say("Trying what would help …");
-    const answer = await ask({ ask: "why", ...asked });
-    if (asked.person !== state.person) return;
+    const answer = await ask({ ask: "why", ...request });
+    if (request.person !== state.person) return;
     say("");
     button.remove();
     if (answer.error) {
@@ -496,10 +496,10 @@ export function mount(root, askRaw) {
     }
   }
 
-  // a plan, a row by hand or a bookmark: what it changes, what the model says, how believable it is
-  function card(one, { person, settings: asked, title, values = null, remove = null, name = null }) {
+  // a plan, a manual row or a bookmark: its changes, the model's prediction, its plausibility
+  function card(one, { person, settings: request, title, values = null, remove = null, name = null }) {
     const id = newId();
-    const whose = { plan: one, person, settings: asked, values, title, name: name || box.who.textContent };
+    const whose = { plan: one, person, settings: request, values, title, name: name || box.who.textContent };
     const about = [
       el("dt", {}, "Model"), el("dd", {}, el("strong", { class: one.granted ? "yes" : "no" },
         one.granted ? "granted" : "refused"), ` (${one.prediction}, now ${one.before})`),
@@ -599,11 +599,11 @@ export function mount(root, askRaw) {
   }
 
   const tryHand = debounced(() => {
-    const asked = { person: state.person, values: { ...state.edited }, settings: { floor: state.floor } };
-    askEdit({ ask: "edit", ...asked }, (answer) => {
-      if (asked.person !== state.person) return;
+    const request = { person: state.person, values: { ...state.edited }, settings: { floor: state.floor } };
+    askEdit({ ask: "edit", ...request }, (answer) => {
+      if (request.person !== state.person) return;
       box.handSays.replaceChildren(answer.error ? el("p", { class: "alert", role: "alert" }, answer.error)
-        : card(answer, { ...asked, title: "By hand" }));
+        : card(answer, { ...request, title: "By hand" }));
     });
   }, 120);
 
@@ -662,16 +662,16 @@ export function mount(root, askRaw) {
   function exportDialog() {
     const what = el("select", { onchange: () => fetchExport() });
     const text = el("textarea", { readonly: true, rows: 16, "aria-label": "What is exported", spellcheck: "false" });
-    const told = el("p", { role: "status", class: "soft" });
+    const notice = el("p", { role: "status", class: "soft" });
     let file = null;
     let whose = null;
     async function fetchExport() {
       file = null;
       text.value = "";
-      told.textContent = "";
-      const { person, settings: asked, plan: one, values } = whose;
-      const answer = await ask({ ask: "export", what: what.value, person, settings: asked, rank: one.rank ?? 1, values });
-      if (answer.error) told.textContent = answer.error;
+      notice.textContent = "";
+      const { person, settings: request, plan: one, values } = whose;
+      const answer = await ask({ ask: "export", what: what.value, person, settings: request, rank: one.rank ?? 1, values });
+      if (answer.error) notice.textContent = answer.error;
       else {
         file = answer;
         text.value = answer.text;
@@ -684,7 +684,7 @@ export function mount(root, askRaw) {
       fetchExport();
     };
     const title = newId();
-    return el("dialog", { "aria-labelledby": title }, el("h2", { id: title }, "Export"), labelled("What", what), text, told,
+    return el("dialog", { "aria-labelledby": title }, el("h2", { id: title }, "Export"), labelled("What", what), text, notice,
       el("div", { class: "buttons" },
         el("button", {
           type: "button", onclick: () => {
@@ -692,7 +692,7 @@ export function mount(root, askRaw) {
             const address = URL.createObjectURL(new Blob([file.text], { type: file.type }));
             el("a", { href: address, download: file.name }).click();
             setTimeout(() => URL.revokeObjectURL(address), 10000);
-            told.textContent = `${file.name} was passed to the browser.`;
+            notice.textContent = `${file.name} was passed to the browser.`;
           },
         }, "Download"),
         el("button", {
@@ -700,9 +700,9 @@ export function mount(root, askRaw) {
             text.select();
             try {
               await navigator.clipboard.writeText(text.value);
-              told.textContent = "Copied.";
+              notice.textContent = "Copied.";
             } catch {
-              told.textContent = "The text is selected; copy it with the keyboard.";
+              notice.textContent = "The text is selected; copy it with the keyboard.";
             }
           },
         }, "Copy"),
@@ -713,7 +713,7 @@ export function mount(root, askRaw) {
     box.openExport(whose);
   }
 
-  // -------------------------------------------------------------- the refused as a whole
+  // -------------------------------------------------------------- all rejected rows
 
   function wholeTab() {
     box.by = el("select", {});
@@ -750,7 +750,7 @@ export function mount(root, askRaw) {
         (k ? el("td", {}, cell) : el("th", { scope: "row" }, cell))))))));
   }
 
-  // -------------------------------------------------------------- begin
+  // -------------------------------------------------------------- start
 
   async function begin() {
     const answer = await ask({ ask: "start" });

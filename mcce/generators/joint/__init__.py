@@ -1,1 +1,1 @@
-"""Joint generators: models of whole rows, beside the chain of conditionals."""
+"""Joint generators: models of whole rows, as alternatives to the chain of conditionals."""

@@ -1,4 +1,4 @@
-"""Pictures of counterfactuals, of generated rows beside real ones, and of the plausibility floor.
+"""Pictures of counterfactuals, of generated and real rows, and of the plausibility floor.
 
 Every function draws with matplotlib and returns the Axes, or an array of them; the figure is neither shown nor closed.
 `ax=` draws on given axes. Otherwise the height of a new figure follows its content, and its texts are legible when it

@@ -49,7 +49,7 @@ NARROW = 5.0  # inches; feature names are folded more on narrower axes
 MARGIN, MOST_MARGIN = 0.34, 0.9  # space left and right of the lines, for the values at the ends of an arrow
 ROW, INTERVAL_ROW = 0.56, 0.68  # inches of a row, and of a row with an interval
 LEVEL_ROW, LEVEL_LINE, LEVEL_GAP = 0.2, 0.13, 0.16  # inches: a level, each further line of its name, around the levels
-SHARE_WIDTH, MOST_LEVELS = 15, 7  # letters in a line of the name of a level; levels with a bar of their own
+SHARE_WIDTH, MOST_LEVELS = 15, 7  # letters in a line of the name of a level; levels with a separate bar
 INTERVAL_WIDTH = 30  # letters of the two ends of an interval
 BELOW = 0.08  # distance from a line to the bar of allowed values, as a share of a row
 HILL, N_BARS = 0.36, 24  # height of the shading as a share of a row, and its number of bars
@@ -280,7 +280,7 @@ def draw_plans(changes: Sequence[ShownChange], figure: Figure | None = None) -> 
 
 @dataclass(frozen=True)
 class _PanelFacts:
-    """What the panel of a counterfactual shows, for the notes below it."""
+    """The contents of the panel of a counterfactual, for the notes below it."""
 
     is_shaded: bool
     logarithmic: list[str]
@@ -348,7 +348,7 @@ def _draw_rows(ax: Axes, change: ShownChange) -> _PanelFacts:
 
 
 def _notes(changes: Sequence[ShownChange], drawn: Sequence[_PanelFacts]) -> list[str]:
-    """Return the explanations of what the panels show."""
+    """Return the explanations of the panels."""
     is_shaded, by_level = any(each.is_shaded for each in drawn), any(each.shares for each in changes)
     scales = []
     if is_shaded or by_level:
@@ -369,7 +369,7 @@ def _notes(changes: Sequence[ShownChange], drawn: Sequence[_PanelFacts]) -> list
 
 
 def _listed(changes: Sequence[ShownChange]) -> dict[str, list[str]]:
-    """Return the names of the features that have no row, by what is said of them."""
+    """Return the names of the features that have no row, by role."""
     names, fixed = changes[0].names, set(changes[0].fixed)
     more = dict.fromkeys(f for each in changes for f in each.all_changed[MOST_ROWS:])
     changed = {f for each in changes for f in each.all_changed}

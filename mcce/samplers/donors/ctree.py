@@ -60,7 +60,7 @@ class CtreeSampler(LeafDonorSampler):
     Notes
     -----
     Weights of training rows must be counts, as in party: the tests are those of the repeated rows, and `min_split`,
-    `min_leaf` and `minprob` refer to these. Other weights do not tell how many rows are independent.
+    `min_leaf` and `minprob` refer to these. Other weights do not determine the number of independent rows.
 
     Examples
     --------

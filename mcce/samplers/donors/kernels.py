@@ -359,7 +359,7 @@ def _sum_all(runs, begin, end, x, scale, own, own_value):
 
 @inner
 def _sum_near(runs, begin, end, x, scale, own, own_value):
-    """Sum the kernels of those runs at x that are not negligible beside the nearest, without `own` donors."""
+    """Sum the kernels of those runs at x that are not negligible relative to the nearest, without `own` donors."""
     at = _place(runs.value, begin, end, x)
     nearest = np.inf
     for r in range(max(at - 2, begin), min(at + 2, end)):  # one on either side may be the one left out

@@ -46,7 +46,7 @@ from mcce.table.weights import as_copies, copies_at, mean_of
 @stateful("mixture.Levels")
 @dataclass(frozen=True)
 class Levels:
-    """A column of levels; `missing` tells whether a missing value is one more symbol."""
+    """A column of levels; `missing` is whether a missing value is an additional symbol."""
 
     n_levels: int = stored(int, least=0, most=2**31)
     missing: bool = stored(bool)

@@ -47,7 +47,7 @@ class _Named(StatsmodelsSampler):
         RegressionSampler.__init__(self, formula=formula, proper=proper, random_state=random_state)
 
     def __init_subclass__(cls, feature: str, made: str = "") -> None:
-        """Declare what the model handles, and complete the docstring by parameters and an example."""
+        """Declare the targets of the model, and complete the docstring by parameters and an example."""
         specification = Specification.read(cls.model, cls.init)
         cls.handles, cls.numbers = specification.kinds, specification.numbers
         cls.takes_weights = specification.takes_weights

@@ -52,7 +52,7 @@ class CtreeTree(Tree):
     number : the number of a node in party's order, from 1: parents first, left before right. The left child of a cut
         between two unordered levels is that of the first level, which may be party's right one.
     cut : x <= cut goes left, for numbers and the codes of ordered levels; NaN elsewhere.
-    seen : beside `masks`, whether a level occurs in the node.
+    seen : for each entry of `masks`, whether the level occurs in the node.
     cut_statistic : standardised two-sample statistic of the cut; 0 in a leaf.
     criterion : largest criterion of a node's variables; 0 if none was tested.
     statistics, criteria : test statistic and criterion of each node and variable. A variable that was chosen but has no
@@ -271,7 +271,7 @@ def grow(
     of party's `ctree_control`.
     """
     if np.isnan(target.values).any():
-        raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
+        raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them separately.")
     announce_compiling(kernels.compiled)
     data = _read(given, target)
     start, size = np.zeros(1, dtype=np.int64), np.array([target.values.size])

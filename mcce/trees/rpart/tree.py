@@ -245,7 +245,7 @@ def grow(
         which decide between equivalent columns, are then rounded in the same way.
     """
     if np.isnan(target.values).any():
-        raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them apart.")
+        raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them separately.")
     if not 0 <= max_depth <= MAX_DEPTH:
         raise InputError(f"max_depth is {max_depth}; a tree of rpart has a depth of up to {MAX_DEPTH}.")
     announce_compiling(kernels.compiled)

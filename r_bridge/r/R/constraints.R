@@ -31,8 +31,8 @@ allow <- function(feature, low = NULL, high = NULL, levels = NULL, never = NULL,
 #' @export
 print.mcce_constraint <- function(x, ...) {
   rest <- x[names(x) != "feature"]
-  said <- vapply(names(rest), function(name) paste(name, paste(unlist(rest[[name]]), collapse = ", ")), "")
-  cat(x$feature, ": ", paste(said, collapse = "; "), "\n", sep = "")
+  printed <- vapply(names(rest), function(name) paste(name, paste(unlist(rest[[name]]), collapse = ", ")), "")
+  cat(x$feature, ": ", paste(printed, collapse = "; "), "\n", sep = "")
   invisible(x)
 }
 

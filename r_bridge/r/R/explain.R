@@ -70,19 +70,19 @@ explain.mcce_explainer <- function(x, newdata, sparse = FALSE, floor = NULL, n_s
 ask_for_rows <- function(name, x, newdata, options, keep, progress) {
   newdata <- as_plain_frame(newdata, "newdata")
   sent <- send_table(newdata, "newdata", x$template)
-  told <- with_progress(progress, call_python(name, revive(x), sent, Filter(Negate(is.null), options)))
+  reply <- with_progress(progress, call_python(name, revive(x), sent, Filter(Negate(is.null), options)))
   state <- new.env(parent = emptyenv())
-  state$python <- told$found
-  measures <- receive_table(told$measures)
-  unexplained <- receive_table(told$unexplained)
+  state$python <- reply$found
+  measures <- receive_table(reply$measures)
+  unexplained <- receive_table(reply$unexplained)
   measures$prediction <- as_labels(measures$prediction, x$decision$labels)
   unexplained$prediction <- as_labels(unexplained$prediction, x$decision$labels)
   structure(
     list(
-      rows = receive_table(told$frame, x$template),
-      index = data.frame(id = receive_ids(told$index), rank = as.integer(unlist(told$rank))),
-      measures = measures, unexplained = unexplained, settings = told$settings, n_explained = nrow(newdata),
-      fixed = x$fixed, file = if (keep) bytes_of(told$found), state = state
+      rows = receive_table(reply$frame, x$template),
+      index = data.frame(id = receive_ids(reply$index), rank = as.integer(unlist(reply$rank))),
+      measures = measures, unexplained = unexplained, settings = reply$settings, n_explained = nrow(newdata),
+      fixed = x$fixed, file = if (keep) bytes_of(reply$found), state = state
     ),
     class = "mcce_counterfactuals"
   )
@@ -92,12 +92,12 @@ ask_for_rows <- function(name, x, newdata, options, keep, progress) {
 LATER <- list(
   changes = function(python) receive_table(call_python("changes", python)),
   consequences = function(python) {
-    told <- call_python("consequences", python)
-    if (is.null(told)) NULL else receive_table(told)
+    reply <- call_python("consequences", python)
+    if (is.null(reply)) NULL else receive_table(reply)
   },
   sentences = function(python) {
-    told <- call_python("sentences", python)
-    stats::setNames(split_texts(told$texts), receive_ids(told$ids))
+    reply <- call_python("sentences", python)
+    stats::setNames(split_texts(reply$texts), receive_ids(reply$ids))
   },
   words = function(python) call_python("words", python)
 )

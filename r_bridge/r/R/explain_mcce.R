@@ -66,7 +66,7 @@ explain_mcce <- function(model, x_explain, x_train, predict_model = NULL,
   generated <- trained
   for (name in intersect(fixed, names(explained))) generated[[name]] <- explained[[name]]
   scores <- if (is.null(predict_model)) mccer_scores else predict_model
-  ask <- encoded_model(function(rows) as.vector(scores(model, rows)), list(train = trained, sim = generated))
+  query <- encoded_model(function(rows) as.vector(scores(model, rows)), list(train = trained, sim = generated))
   options <- list(
     fixed_features = if (!is.null(fixed_features)) as.list(as.character(fixed_features)), c_int = as.list(as.double(c_int)),
     featuremodel_object = fitted, fit_autoregressive_model = fit.autoregressive_model, fit_decision = fit.decision,
@@ -76,26 +76,26 @@ explain_mcce <- function(model, x_explain, x_train, predict_model = NULL,
     return_featuremodel_object = return_featuremodel_object, return_sim_data = return_sim_data, timing = timing
   )
   sent_train <- if (!is.null(x_train)) send_table(x_train, "x_train") else without_rows(trained)
-  told <- call_python(
-    "explain_mcce", ask, send_table(x_explain, "x_explain"), sent_train,
+  reply <- call_python(
+    "explain_mcce", query, send_table(x_explain, "x_explain"), sent_train,
     c(Filter(Negate(is.null), options), tree_arguments(...)), random_seed()
   )
-  if (is.null(if (is.null(fitted)) fit.seed else generate.seed)) go_on_with(told$random_seed)
+  if (is.null(if (is.null(fitted)) fit.seed else generate.seed)) go_on_with(reply$random_seed)
   integers <- lapply(c(id_explain = "id_explain", counterfactual_rank = "counterfactual_rank"), function(name) {
     list(name = name, kind = "integer", type = "integer")
   })
   generated <- c(generated, integers)
   found <- list(
-    cf = receive_table(told$cf, generated), cf_measures = receive_table(told$cf_measures, integers),
-    fixed_features = as.character(unlist(told$fixed_features)), mutable_features = as.character(unlist(told$mutable_features))
+    cf = receive_table(reply$cf, generated), cf_measures = receive_table(reply$cf_measures, integers),
+    fixed_features = as.character(unlist(reply$fixed_features)), mutable_features = as.character(unlist(reply$mutable_features))
   )
-  if (timing) found$time <- stats::setNames(as.double(unlist(told$time)), c("fit.time", "generate.time", "process.time"))
+  if (timing) found$time <- stats::setNames(as.double(unlist(reply$time)), c("fit.time", "generate.time", "process.time"))
   if (return_featuremodel_object) {
     found$featuremodel_object <- structure(
-      list(python = told$featuremodel_object, template = trained, fixed = fixed), class = "mcce_featuremodel"
+      list(python = reply$featuremodel_object, template = trained, fixed = fixed), class = "mcce_featuremodel"
     )
   }
-  if (return_sim_data) found$sim_data <- receive_table(told$sim_data, generated)
+  if (return_sim_data) found$sim_data <- receive_table(reply$sim_data, generated)
   structure(found, class = c("mcce_explained", "list"))
 }
 

@@ -41,9 +41,9 @@ suspicious <- function(x, level = c("stop", "all")) {
 criticise <- function(x, newdata, ...) {
   if (!inherits(x, "mcce_explainer")) refuse("criticise() needs the result of mcce(), not a ", class(x)[1], ".")
   engine()
-  told <- call_python("criticise", revive(x), send_table(newdata, "newdata", x$template), as_dict(list(...)))
+  reply <- call_python("criticise", revive(x), send_table(newdata, "newdata", x$template), as_dict(list(...)))
   structure(
-    list(table = receive_table(told$table), rejected = as.character(unlist(told$rejected)), words = told$words),
+    list(table = receive_table(reply$table), rejected = as.character(unlist(reply$rejected)), words = reply$words),
     class = "mcce_criticism"
   )
 }
@@ -68,6 +68,6 @@ print.mcce_criticism <- function(x, ...) {
 #' @export
 suggest_fixed <- function(data, fixed = character(), kinds = NULL) {
   engine()
-  told <- call_python("suggest_fixed", send_table(data), as.list(as.character(fixed)), if (!is.null(kinds)) as.list(kinds))
-  receive_table(told)
+  reply <- call_python("suggest_fixed", send_table(data), as.list(as.character(fixed)), if (!is.null(kinds)) as.list(kinds))
+  receive_table(reply)
 }

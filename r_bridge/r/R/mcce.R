@@ -67,7 +67,7 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
   if (!(of_python && length(held) == 0) && !identical(as.double(n_jobs), 1)) {
     refuse("n_jobs is ", deparse(n_jobs), ", but a model or conditional in R is called from one thread; use n_jobs = 1.")
   }
-  asked <- model_for_python(model, decision, template)
+  for_python <- model_for_python(model, decision, template)
   if (!of_python) decision["of"] <- list(NULL) # `predict_score` has chosen the class
   options <- list(
     decision = unclass(if (of_python) decision else with_text_labels(decision)), fixed = as.list(as.character(fixed)), sampler = sampler,
@@ -79,15 +79,15 @@ mcce <- function(model, data, fixed = character(), decision = c(0.5, 1), sampler
     derived = if (!is.null(derived)) as.list(derived), graph = read_graph(graph)
   )
   options <- Filter(Negate(is.null), options)
-  told <- with_progress(progress, call_python("fit", asked, send_table(data), options))
-  for (j in seq_along(template)) template[[j]]$unit <- told$units[[j]]
+  reply <- with_progress(progress, call_python("fit", for_python, send_table(data), options))
+  for (j in seq_along(template)) template[[j]]$unit <- reply$units[[j]]
   state <- new.env(parent = emptyenv())
-  state$python <- told$fitted
+  state$python <- reply$fitted
   structure(
     list(
       model = model, decision = decision, fixed = as.character(fixed), template = template, n_rows = nrow(data),
-      seed = seed_of(told), wanted = told$decision, generator = told$generator, seconds = told$seconds, n_jobs = n_jobs,
-      file = if (keep) with_progress(progress, bytes_of(told$fitted)), samplers = as.list(held), state = state
+      seed = seed_of(reply), wanted = reply$decision, generator = reply$generator, seconds = reply$seconds, n_jobs = n_jobs,
+      file = if (keep) with_progress(progress, bytes_of(reply$fitted)), samplers = as.list(held), state = state
     ),
     class = "mcce_explainer"
   )
@@ -146,17 +146,17 @@ load_mcce <- function(file, model, data, of = NULL, n_jobs = 1) {
   }
   bytes <- readBin(file, "raw", file.size(file))
   template <- template_of(data)
-  told <- call_python("columns_of_file", send_table(data[0, , drop = FALSE]), bytes)
-  template <- template[unlist(told$names)]
-  check_columns(model, names(template), as.character(unlist(told$fixed)))
+  reply <- call_python("columns_of_file", send_table(data[0, , drop = FALSE]), bytes)
+  template <- template[unlist(reply$names)]
+  check_columns(model, names(template), as.character(unlist(reply$fixed)))
   for (j in seq_along(template)) {
-    if (template[[j]]$kind %in% c("factor", "ordered")) template[[j]]$attributes$levels <- split_texts(told$levels[[j]])
-    template[[j]]$unit <- told$units[[j]]
+    if (template[[j]]$kind %in% c("factor", "ordered")) template[[j]]$attributes$levels <- split_texts(reply$levels[[j]])
+    template[[j]]$unit <- reply$units[[j]]
   }
   made <- structure(
     list(
-      model = model, decision = if (told$by_label) one_of(NULL) else interval(-Inf, Inf, of = of),
-      fixed = as.character(unlist(told$fixed)), template = template, n_rows = NA, n_jobs = n_jobs, file = bytes,
+      model = model, decision = if (reply$by_label) one_of(NULL) else interval(-Inf, Inf, of = of),
+      fixed = as.character(unlist(reply$fixed)), template = template, n_rows = NA, n_jobs = n_jobs, file = bytes,
       samplers = list(), state = new.env(parent = emptyenv())
     ),
     class = "mcce_explainer"
@@ -168,12 +168,12 @@ load_mcce <- function(file, model, data, of = NULL, n_jobs = 1) {
 }
 
 # a seed as a number, or as text where a double cannot hold it
-seed_of <- function(told) {
-  number <- as.double(told$seed)
-  if (abs(number) <= 2^53) number else told$seed
+seed_of <- function(reply) {
+  number <- as.double(reply$seed)
+  if (abs(number) <= 2^53) number else reply$seed
 }
 
-# the file of an object; what cannot be written is told, and ends with the session
+# the file of an object; if it cannot be written, warn: the object ends with the session
 bytes_of <- function(python) {
   tryCatch(call_python("dump", python), mcce_error = function(e) {
     warning(mcce_condition(paste("the object cannot be used after this session:", conditionMessage(e)), c("mcce_warning", "warning")))
@@ -248,8 +248,8 @@ revive <- function(x) {
     }
     for (name in names(x$samplers)) lend_sampler(name, x$samplers[[name]])
     rows <- as_frame(lapply(x$template, empty_column), names(x$template), 0L)
-    asked <- model_for_python(x$model, x$decision, x$template)
-    x$state$python <- call_python("restore_explainer", asked, send_table(rows, template = x$template), x$file, x$n_jobs)
+    for_python <- model_for_python(x$model, x$decision, x$template)
+    x$state$python <- call_python("restore_explainer", for_python, send_table(rows, template = x$template), x$file, x$n_jobs)
   } else {
     x$state$python <- call_python("restore_result", x$file)
   }

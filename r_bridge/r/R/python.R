@@ -70,9 +70,9 @@ engine <- function() {
   if (is.null(the$calls)) {
     calls <- tryCatch(import_engine(), error = function(e) stop(no_engine(conditionMessage(e))))
     version <- as.character(utils::packageVersion("mcce"))
-    told <- reticulate::py_to_r(calls$attempt("connect", version))
-    if (identical(told$kind, "PythonError")) stop(no_engine(paste("its version differs from that of the R package,", version)))
-    if (!is.null(told$error)) stop(no_engine(told$error))
+    reply <- reticulate::py_to_r(calls$attempt("connect", version))
+    if (identical(reply$kind, "PythonError")) stop(no_engine(paste("its version differs from that of the R package,", version)))
+    if (!is.null(reply$error)) stop(no_engine(reply$error))
     the$calls <- calls
   }
   the$calls
@@ -105,14 +105,14 @@ call_python <- function(name, ...) {
   calls <- engine()
   begin_progress()
   on.exit(end_progress())
-  told <- reticulate::py_to_r(calls$attempt(name, ...))
-  for (text in unlist(told$warnings)) {
+  reply <- reticulate::py_to_r(calls$attempt(name, ...))
+  for (text in unlist(reply$warnings)) {
     warning(mcce_condition(text, c("mcce_warning", "warning")))
   }
-  if (!is.null(told$error)) {
-    stop(mcce_condition(told$error, c(paste0("mcce_", told$kind), "mcce_error", "error")))
+  if (!is.null(reply$error)) {
+    stop(mcce_condition(reply$error, c(paste0("mcce_", reply$kind), "mcce_error", "error")))
   }
-  told$value
+  reply$value
 }
 
 # raise if `...` holds an unknown argument

@@ -63,7 +63,7 @@ hold_sampler <- function(sampler, held) {
   lend_sampler(name, held[[name]])
   what <- setdiff(names(sampler), c("learn", "prepare"))
   parameters <- list(
-    name = name, function = what, own_rng = attr(sampler, "own_rng"), maker = attr(sampler, "maker"),
+    name = name, returns = what, own_rng = attr(sampler, "own_rng"), maker = attr(sampler, "maker"),
     kinds = if (!is.null(attr(sampler, "kinds"))) as.list(attr(sampler, "kinds"))
   )
   list(sampler = "lent_by_r", parameters = Filter(Negate(is.null), parameters))

@@ -24,7 +24,7 @@ WIDTHS = (1280, 420)
 
 # elements that require horizontal scrolling
 OUT_OF_SIGHT = """
-[...document.querySelectorAll("td.changed, h1, h2, p, li, dd, figure, table.asked td")].filter(e => {
+[...document.querySelectorAll("td.changed, h1, h2, p, li, dd, figure, table.listing td")].filter(e => {
   const box = e.getBoundingClientRect();
   return box.width > 0 && (box.left < -0.5 || box.right > innerWidth + 0.5);
 }).map(e => e.className + " " + e.textContent.slice(0, 60))

@@ -96,7 +96,7 @@ def test_many_levels_are_allowed_if_unused_ordered_or_for_two_classes():
 
 def test_target_with_missing_values_raises():
     given, target = table(pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, np.nan]}))
-    with pytest.raises(InputError, match=r"the target 'y' of a tree has missing values; model them apart\."):
+    with pytest.raises(InputError, match=r"the target 'y' of a tree has missing values; model them separately\."):
         rpart.grow(given, target)
 
 

@@ -1,6 +1,6 @@
 """A fitted masked network: conditionals of each column given those before it, as arrays.
 
-1. Columns are codes (steps 4 to 6); the network sees one-hot codes.
+1. Columns are codes (steps 4 to 6); the inputs of the network are one-hot codes.
 2. Two hidden layers of rectified units. A unit of degree d depends on the columns before column d; in the second layer
    on units of the first with a degree of at most d. The output of column j depends on units with a degree of at most j,
    and directly on the codes of the columns before j. So the output of j depends on the columns before j only:

@@ -1,4 +1,4 @@
-# Runs of mcceR that are kept with the Python tests (tests/fixtures/parity): a zip of tables a run.
+# Runs of mcceR stored with the Python tests (tests/fixtures/parity): one zip of tables per run.
 
 cases_folder <- function() {
   places <- c(Sys.getenv("MCCE_PARITY_CASES"), "../../../../tests/fixtures/parity/cases")
@@ -14,7 +14,7 @@ read_entry <- function(case, entry) {
   readLines(connection, encoding = "UTF-8", warn = FALSE)
 }
 
-# Python reads a number as the nearest double always; R's own parser can be off by one bit.
+# Python always reads a number as the nearest double; R's parser can be off by one bit.
 doubles <- function(texts) {
   reader <- reticulate::py_run_string(paste(
     "def doubles(texts):",

@@ -1,6 +1,6 @@
-Sys.setenv(TZ = "Europe/Oslo") # what R finds out about the zone depends on the machine
+Sys.setenv(TZ = "Europe/Oslo") # the time zone that R detects depends on the machine
 
-# A data frame of every kind of column, with NA at random places.
+# A data frame of every kind of column, with NA at random positions.
 random_frame <- function(n) {
   with_na <- function(x) {
     if (n) x[sample(n, sample(0:n, 1))] <- NA
@@ -32,8 +32,8 @@ random_frame <- function(n) {
 }
 
 crossed <- function(data) {
-  told <- mcce:::call_python("round_trip", mcce:::send_table(data))
-  mcce:::receive_table(told, mcce:::template_of(data))
+  reply <- mcce:::call_python("round_trip", mcce:::send_table(data))
+  mcce:::receive_table(reply, mcce:::template_of(data))
 }
 
 bits <- function(x) writeBin(as.double(unclass(x)), raw())

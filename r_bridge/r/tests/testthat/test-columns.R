@@ -1,4 +1,4 @@
-test_that("every kind of column comes back identical, at random, with NA", {
+test_that("random columns of every kind with NA round-trip identically", {
   skip_if_no_mcce()
   set.seed(28)
   for (n in c(0, 1, 2, 3, 7, 50, 1000, sample(20, 20, TRUE))) {
@@ -10,7 +10,7 @@ test_that("every kind of column comes back identical, at random, with NA", {
   }
 })
 
-test_that("missing values that the default conversion loses are there", {
+test_that("missing values that the default conversion loses are kept", {
   skip_if_no_mcce()
   data <- data.frame(
     whole = c(1L, NA), truth = c(NA, TRUE), number = c(NA, NaN), day = as.Date(c(NA, "2020-02-29")),
@@ -22,7 +22,7 @@ test_that("missing values that the default conversion loses are there", {
   expect_identical(as.integer(again$level), c(2L, 1L))
 })
 
-test_that("integer64 needs no package, and its NA is one", {
+test_that("integer64 needs no package, and its NA is converted", {
   skip_if_no_mcce()
   bytes <- as.raw(c(1, 0, 0, 0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, rep(255, 8))) # 2^53 + 1, NA, -1
   data <- list(x = structure(readBin(bytes, "double", 3), class = "integer64"))
@@ -39,14 +39,14 @@ test_that("time zones and units come from the template", {
   expect_identical(units(again$long), "weeks")
 })
 
-test_that("text in other encodings arrives as the same text", {
+test_that("text in other encodings is converted to the same text", {
   skip_if_no_mcce()
   latin <- "caf\xe9"
   Encoding(latin) <- "latin1"
   expect_identical(crossed(data.frame(x = latin))$x, latin)
 })
 
-test_that("columns that cannot cross are refused by name", {
+test_that("columns that cannot be sent raise by name", {
   refused <- function(x, what) {
     data <- structure(list(x), names = "col", class = "data.frame", row.names = 1:2)
     expect_error(mcce:::send_table(data), paste0("column 'col' of data is ", what), class = "mcce_error")

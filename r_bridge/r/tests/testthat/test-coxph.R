@@ -7,7 +7,7 @@ test_that("the score of a coxph is the hazard relative to that at the means", {
   expect_equal(predict_score(model, rows), as.vector(exp(centred %*% coef(model))))
 })
 
-test_that("a coxph with strata is refused", {
+test_that("a coxph with strata raises", {
   skip_if_not_installed("survival")
   strata <- survival::strata
   model <- survival::coxph(survival::Surv(time, status) ~ age + strata(sex), survival::lung)

@@ -1,4 +1,4 @@
-test_that("the call is mcceR's: arguments in order, with their defaults", {
+test_that("arguments, their order and defaults are those of mcceR", {
   expected <- alist(
     model = , x_explain = , x_train = , predict_model = NULL, fixed_features = NULL, c_int = c(0.5, 1),
     featuremodel_object = NULL, fit.autoregressive_model = "ctree", fit.decision = TRUE, fit.seed = NULL,
@@ -15,7 +15,7 @@ explain_air <- function(...) {
   explain_mcce(air_model, utils::tail(air[-1], 3), utils::head(air[-1], -3), fixed_features = "Wind", c_int = c(-Inf, 15), ...)
 }
 
-test_that("airquality gives what mcceR prints", {
+test_that("airquality gives the printed result of mcceR", {
   skip_if_no_mcce()
   found <- explain_air(fit.seed = 1, generate.seed = 2)
   expected <- data.frame(
@@ -28,7 +28,7 @@ test_that("airquality gives what mcceR prints", {
   expect_equal(found$cf_measures$pred, unname(stats::predict(air_model, found$cf)), tolerance = 1e-12)
 })
 
-# the same runs, by name, as tests/rcompat/test_stages.py has them
+# the same runs as in tests/rcompat/test_stages.py, by name
 for (case in if (is.null(cases_folder())) character() else recorded_cases()) {
   test_that(paste("parity:", case), {
     skip_if_no_mcce()
@@ -37,14 +37,14 @@ for (case in if (is.null(cases_folder())) character() else recorded_cases()) {
     meta <- run$meta
     sim <- run$table("sim", meta$sim_columns)
     rows <- names(meta$columns)
-    asked <- list()
+    queried <- list()
     recorded <- list(run$table("pred_train")$pred, sim$pred)
     predict_model <- function(model, newdata) {
-      asked[[length(asked) + 1]] <<- newdata
-      recorded[[length(asked)]]
+      queried[[length(queried) + 1]] <<- newdata
+      recorded[[length(queried)]]
     }
-    ask <- function(k, remove) {
-      asked <<- list()
+    run_case <- function(k, remove) {
+      queried <<- list()
       arguments <- c(
         list(
           NULL, run$table("x_explain"), run$table("x_train"), predict_model,
@@ -58,7 +58,7 @@ for (case in if (is.null(cases_folder())) character() else recorded_cases()) {
       do.call(explain_mcce, arguments)
     }
     for (answer in list(list("k1", 1, TRUE), list("k3", 3, TRUE), list("k3_keep_invalid", 3, FALSE))) {
-      found <- ask(answer[[2]], answer[[3]])
+      found <- run_case(answer[[2]], answer[[3]])
       cf <- run$table(paste0("cf_", answer[[1]]), meta$sim_columns)
       measures <- run$table(paste0("cf_measures_", answer[[1]]))
       expect_identical(found$cf[rows], cf[rows], label = answer[[1]])
@@ -66,13 +66,13 @@ for (case in if (is.null(cases_folder())) character() else recorded_cases()) {
       expect_identical(as.double(found$cf$counterfactual_rank), cf$counterfactual_rank)
       expect_identical(lapply(found$cf_measures, as.double)[names(measures)], as.list(measures))
     }
-    expect_identical(asked[[1]], run$table("x_train")[rows])
-    expect_identical(asked[[2]], sim[rows])
+    expect_identical(queried[[1]], run$table("x_train")[rows])
+    expect_identical(queried[[2]], sim[rows])
     expect_identical(found$sim_data[rows], sim[rows])
   })
 }
 
-test_that("without seeds the stream of the session goes on, as in mcceR", {
+test_that("without seeds the stream of the session advances, as in mcceR", {
   skip_if_no_mcce()
   set.seed(5)
   one <- explain_air(fit.autoregressive_model = "rpart", generate.K = 50, return_sim_data = TRUE)
@@ -83,7 +83,7 @@ test_that("without seeds the stream of the session goes on, as in mcceR", {
   expect_false(stats::runif(1) == moved)
 })
 
-test_that("with seeds the stream of the session stays where it was", {
+test_that("with seeds the stream of the session is unchanged", {
   skip_if_no_mcce()
   set.seed(5)
   before <- .Random.seed
@@ -91,7 +91,7 @@ test_that("with seeds the stream of the session stays where it was", {
   expect_identical(.Random.seed, before)
 })
 
-test_that("a fitted model can be passed on", {
+test_that("a fitted model can be reused", {
   skip_if_no_mcce()
   first <- explain_air(fit.seed = 1, generate.seed = 2, generate.K = 50, return_featuremodel_object = TRUE)
   again <- explain_mcce(
@@ -108,7 +108,7 @@ test_that("a fitted model can be passed on", {
   )
 })
 
-test_that("arguments of the trees are R's own, also as control", {
+test_that("arguments of the trees are those of R, also as control", {
   skip_if_no_mcce()
   skip_if_not_installed("rpart")
   few <- list(fit.autoregressive_model = "rpart", fit.seed = 1, generate.seed = 2, generate.K = 50, return_sim_data = TRUE)

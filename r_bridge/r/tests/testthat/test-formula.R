@@ -19,7 +19,7 @@ test_that("the response of a formula is not a feature, and columns it does not u
   expect_identical(both, list(response = "mpg", reads = "wt"))
 })
 
-test_that("models of other packages say what their response is", {
+test_that("the response is found in models of other packages", {
   skip_if_not_installed("rpart")
   refuses(rpart::rpart(sqrt(mpg) ~ wt + hp, cars), "mpg")
   if (requireNamespace("party", quietly = TRUE)) {
@@ -31,7 +31,7 @@ test_that("models of other packages say what their response is", {
     refuses(ranger::ranger(mpg ~ wt + hp, cars, num.trees = 3, num.threads = 1), "mpg")
     refuses(ranger::ranger(data = cars[c("mpg", features)], dependent.variable.name = "mpg", num.trees = 3, num.threads = 1), "mpg")
     wanted <- mpg ~ wt + hp
-    model <- ranger::ranger(wanted, cars, num.trees = 3, num.threads = 1) # whose formula is not known
+    model <- ranger::ranger(wanted, cars, num.trees = 3, num.threads = 1) # its formula is unknown
     expect_warning(mcce:::check_columns(model, c("mpg", features), character()), "does not use the column\\(s\\) 'mpg'")
   }
   if (requireNamespace("nnet", quietly = TRUE)) {
@@ -48,12 +48,12 @@ test_that("models of other packages say what their response is", {
   }
 })
 
-test_that("models without a formula, and functions, are not judged", {
+test_that("models without a formula, and functions, are not checked", {
   expect_null(mcce:::formula_names(structure(list(), class = "unknown_model")))
   expect_silent(mcce:::check_columns(function(rows) rows$wt, names(cars), character()))
 })
 
-test_that("mcce() refuses the response among the columns", {
+test_that("mcce() rejects the response among the columns", {
   skip_if_no_mcce()
   model <- lm(mpg ~ wt + hp, cars)
   expect_error(

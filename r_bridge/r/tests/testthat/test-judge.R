@@ -21,11 +21,11 @@ test_that("suspicious() lists counterfactuals by id, rank and reason", {
   expect_error(suspicious(people), "needs the result of explain\\(\\), not a data.frame", class = "mcce_error")
 })
 
-test_that("criticise() finds the conditional that is wrong", {
+test_that("criticise() detects the wrong conditional", {
   skip_if_no_mcce()
   few <- people[c("age", "salary")]
   wrong <- criticise(fitted(data = few[1:400, ], sampler = "norm"), few[401:600, ], random_state = 1)
-  expect_identical(wrong$rejected, "salary") # log-normal, and cut off at 40000 by the decision
+  expect_identical(wrong$rejected, "salary") # log-normal, and truncated at 40000 by the decision
   expect_identical(wrong$table$feature, "salary")
   expect_false(wrong$table$passes)
   expect_output(print(wrong), "1 rejected at level")
@@ -33,7 +33,7 @@ test_that("criticise() finds the conditional that is wrong", {
   expect_error(criticise(people), "needs the result of mcce\\(\\)", class = "mcce_error")
 })
 
-test_that("suggest_fixed() lists facts that nobody can change", {
+test_that("suggest_fixed() lists unchangeable facts", {
   skip_if_no_mcce()
   expect_identical(suggest_fixed(people)$feature, c("age", "defaulted_last_year"))
   listed <- suggest_fixed(people, fixed = "age")
@@ -61,7 +61,7 @@ test_that("mcce() computes derived columns", {
   expect_error(suppressWarnings(mcce(solvent, numbers, fixed = "share", decision = c(0.2, Inf), derived = c(share = "rent / income"))), "fixed and derived", class = "mcce_error")
 })
 
-test_that("mcce() takes a generator and kinds", {
+test_that("mcce() accepts a generator and kinds", {
   skip_if_no_mcce()
   joint <- fitted(generator = "forest")
   expect_identical(joint$generator, "AdversarialForest")

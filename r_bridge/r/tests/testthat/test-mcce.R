@@ -31,7 +31,7 @@ test_that("counterfactuals have the wanted decision, the fixed values and exactl
   }
 })
 
-test_that("one seed, one answer; R's own stream stays where it was", {
+test_that("one seed gives one answer, and R's stream is unchanged", {
   skip_if_no_mcce()
   set.seed(9)
   before <- .Random.seed
@@ -74,7 +74,7 @@ test_that("letters state the principal reasons in the given words, and the right
   expect_match(with_reasons, "Your rights")
 })
 
-test_that("rows that are wanted already, or named by text, are told by their names", {
+test_that("rows that already have the decision, or have text names, are reported by name", {
   skip_if_no_mcce()
   named <- people[order(-people$income), ][1:2, ]
   rownames(named) <- c("Ada", "Bo")
@@ -96,7 +96,7 @@ test_that("constraints hold", {
   expect_error(explain(fitted(), refused, constraints = list(allow("jbo", levels = "x"))), "did you mean 'job'", class = "mcce_error")
 })
 
-test_that("missing values cross into the model and back", {
+test_that("missing values are passed to the model and back", {
   skip_if_no_mcce()
   holes <- people
   holes$town[c(TRUE, FALSE, FALSE)] <- NA
@@ -133,7 +133,7 @@ test_that("samplers can be chosen by feature", {
   expect_error(mcce(rich, people, sampler = list("cart")), "without names", class = "mcce_error")
 })
 
-test_that("errors and warnings of the engine are conditions of R, in its words", {
+test_that("errors and warnings of the engine are conditions of R, in R syntax", {
   skip_if_no_mcce()
   expect_error(mcce(rich, people, fixed = "agee"), "'agee' is not a column of data; did you mean 'age'", class = "mcce_InputError")
   expect_error(mcce(function(rows) stop("out of order"), people), "out of order", class = "mcce_ModelError")
@@ -153,7 +153,7 @@ test_that("R has one thread", {
   expect_error(mcce(rich, people, n_jobs = 2), "a model or conditional in R is called from one thread", class = "mcce_error")
 })
 
-test_that("progress is one line that is wiped away, and none for a quick model", {
+test_that("progress is one line that is erased, and not shown for a quick model", {
   skip_if_no_mcce()
   shown <- function(progress) {
     capture.output(found <- explain(fitted(), refused, n_samples = 50, progress = progress), type = "message")
@@ -165,7 +165,7 @@ test_that("progress is one line that is wiped away, and none for a quick model",
   expect_length(shown(FALSE), 0)
 })
 
-test_that("what was saved goes on in another session, and says when its Python half is gone", {
+test_that("saved objects work in another session, and report that their Python part is missing", {
   skip_if_no_mcce()
   found <- explain(fitted(), refused, sparse = TRUE, n_samples = 200, keep = TRUE)
   file <- tempfile(fileext = ".rds")
@@ -176,21 +176,21 @@ test_that("what was saved goes on in another session, and says when its Python h
     sprintf(".libPaths(%s)", paste(deparse(.libPaths()), collapse = "")),
     if (nzchar(Sys.getenv("MCCE_R_SOURCE"))) "pkgload::load_all(Sys.getenv('MCCE_R_SOURCE'), quiet = TRUE)" else "library(mcce)",
     sprintf("kept <- readRDS('%s')", file),
-    "said <- capture.output(print(kept[[1]]), print(kept[[2]]))",
+    "printed <- capture.output(print(kept[[1]]), print(kept[[2]]))",
     "again <- explain(kept[[1]], kept[[3]], sparse = TRUE, n_samples = 200)",
     "figures <- summary(kept[[2]])",
-    sprintf("saveRDS(list(said, again$rows, again$measures, figures[['mean L0']], capture.output(print(kept[[1]]))), '%s')", answer)
+    sprintf("saveRDS(list(printed, again$rows, again$measures, figures[['mean L0']], capture.output(print(kept[[1]]))), '%s')", answer)
   )
   script <- tempfile(fileext = ".R")
   writeLines(code, script)
   status <- system2(file.path(R.home("bin"), "Rscript"), script, stdout = FALSE, stderr = FALSE)
   expect_identical(status, 0L)
-  told <- readRDS(answer)
-  expect_length(grep("Its Python part is not available after the R session that created it", told[[1]]), 2)
-  expect_identical(told[[2]], found$rows)
-  expect_identical(told[[3]], found$measures)
-  expect_identical(told[[4]], mean(found$measures$L0))
-  expect_length(grep("Python part is not available", told[[5]]), 0)
+  restored <- readRDS(answer)
+  expect_length(grep("Its Python part is not available after the R session that created it", restored[[1]]), 2)
+  expect_identical(restored[[2]], found$rows)
+  expect_identical(restored[[3]], found$measures)
+  expect_identical(restored[[4]], mean(found$measures$L0))
+  expect_length(grep("Python part is not available", restored[[5]]), 0)
 })
 
 test_that("an object that was not kept reports it", {
@@ -204,26 +204,26 @@ test_that("an object that was not kept reports it", {
   dead <- unserialize(serialize(found, NULL))
   expect_output(print(dead), "5 of 5 factuals explained.*it was not kept: create it again")
   expect_identical(dead$rows, found$rows)
-  expect_identical(dead$changes, changes) # which was asked for before
+  expect_identical(dead$changes, changes) # requested before
   expect_error(dead$sentences, "explain again, with keep = TRUE", class = "mcce_error")
   expect_error(letter(dead, 1), "explain again, with keep = TRUE", class = "mcce_error")
 })
 
-test_that("a question makes no sentences, changes and files; they are made when asked for, once", {
+test_that("sentences, changes and files are made once, on request", {
   skip_if_no_mcce()
-  asked <- character()
-  count <- function(name, ...) asked <<- c(asked, name)
+  queried <- character()
+  count <- function(name, ...) queried <<- c(queried, name)
   suppressMessages(trace("call_python", bquote(.(count)(name)), print = FALSE, where = asNamespace("mcce")))
   on.exit(suppressMessages(untrace("call_python", where = asNamespace("mcce"))))
   found <- explain(fitted(), refused, n_samples = 50)
-  expect_identical(asked, "explain")
+  expect_identical(queried, "explain")
   expect_identical(found$sentences, found[["sentences"]])
   expect_identical(nrow(found$changes), as.integer(sum(found$measures$L0)))
   as.data.frame(found, what = "changes")
-  expect_identical(asked, c("explain", "sentences", "changes"))
+  expect_identical(queried, c("explain", "sentences", "changes"))
 })
 
-test_that("the seed that is printed gives the same run, also one that Python chose", {
+test_that("the printed seed reproduces a run, also if Python chose it", {
   skip_if_no_mcce()
   for (seed in list(NULL, 2^53 - 1, "4611686018427387905")) {
     first <- suppressWarnings(mcce(rich, people, fixed = "age", decision = c(0.6, 1), random_state = seed, keep = FALSE))
@@ -292,7 +292,7 @@ test_that("a row with NA that the model cannot read leaves the others explained"
   air <- stats::na.omit(datasets::airquality)
   data <- air[c("Solar.R", "Wind", "Temp")]
   models <- list(stats::lm(Ozone ~ Solar.R + Wind + Temp, air))
-  if (requireNamespace("ranger", quietly = TRUE)) { # which stops
+  if (requireNamespace("ranger", quietly = TRUE)) { # it stops
     models$ranger <- ranger::ranger(Ozone ~ Solar.R + Wind + Temp, air, num.trees = 20, num.threads = 1, seed = 1)
   }
   for (model in models) {
@@ -307,7 +307,7 @@ test_that("a row with NA that the model cannot read leaves the others explained"
     expect_error(explain(some, rows[2, ], n_samples = 100), class = "mcce_ModelError")
   }
   if (!requireNamespace("rpart", quietly = TRUE)) skip("rpart is not installed")
-  tree <- rpart::rpart(Ozone ~ Solar.R + Wind + Temp, air) # which reads NA
+  tree <- rpart::rpart(Ozone ~ Solar.R + Wind + Temp, air) # it reads NA
   some <- mcce(tree, data, fixed = "Solar.R", decision = c(-Inf, 30), random_state = 1, keep = FALSE)
   rows <- data[predict(tree, data) > 40, ][1:3, ]
   rows$Temp[2] <- NA
@@ -329,12 +329,12 @@ test_that("pictures are drawn", {
   expect_error(plot(found, id = 999999), "999999", class = "mcce_error")
 })
 
-test_that("a level that is NA is a value like others, whatever other levels new rows have", {
+test_that("a level that is NA is an ordinary value for any levels of new rows", {
   skip_if_no_mcce()
   data <- data.frame(x = addNA(factor(rep(c("NA", "b", NA), 100), c("b", "NA"))), y = rnorm(300))
-  asked <- character()
+  queried <- character()
   score <- function(rows) {
-    asked <<- union(asked, levels(rows$x)[rows$x])
+    queried <<- union(queried, levels(rows$x)[rows$x])
     as.double(rows$y > 0)
   }
   some <- mcce(score, data, fixed = "x", random_state = 1, keep = FALSE)
@@ -342,10 +342,10 @@ test_that("a level that is NA is a value like others, whatever other levels new 
   found <- explain(some, new, n_samples = 50)
   expect_identical(as.integer(found$rows$x), c(1L, 3L))
   expect_identical(levels(found$rows$x), c("b", "NA", NA))
-  expect_setequal(asked, c("b", "NA", NA))
+  expect_setequal(queried, c("b", "NA", NA))
 })
 
-test_that("columns may come in another order, and as a data.table; others are refused", {
+test_that("columns may come in another order, and as a data.table; unknown ones raise", {
   skip_if_no_mcce()
   turned <- refused[rev(names(refused))]
   expect_identical(explain(fitted(), turned, n_samples = 50)$rows, explain(fitted(), refused, n_samples = 50)$rows)

@@ -4,14 +4,14 @@ known$income <- round(20 + known$age / 2 + 5 * rnorm(200), 2)
 known$job <- factor(ifelse(runif(200) < plogis(known$income / 5 - 8), "pilot", "cook"))
 always <- function(rows) rep(1, nrow(rows))
 
-# draws of one feature given age, by the engine, and by the package's own function with the same seeds
+# draws of one feature given age, by the engine, and by the package's function with the same seeds
 drawn_by <- function(sampler, data, rows, n = 60) {
   some <- mcce(always, data, fixed = setdiff(names(data), "target"), sampler = sampler, condition_on_decision = FALSE, random_state = 1, keep = FALSE)
   pool <- mcce:::call_python("generate", some$state$python, mcce:::send_table(rows, template = some$template), n)
   mcce:::receive_table(pool, some$template)$target
 }
 
-test_that("methods of mice draw what mice draws", {
+test_that("methods of mice draw the same as mice", {
   skip_if_no_mcce()
   skip_if_not_installed("mice")
   data <- data.frame(age = known$age, target = known$income)
@@ -32,7 +32,7 @@ test_that("methods of mice draw what mice draws", {
   expect_lt(abs(mean(jobs == "pilot") - chance), 4 * sqrt(chance * (1 - chance) / 200) + 0.05) # parameters are drawn too
 })
 
-test_that("methods that do not fit the feature, and misspelt ones, are refused by name", {
+test_that("unsuitable and misspelt methods raise by name", {
   skip_if_no_mcce()
   skip_if_not_installed("mice")
   expect_error(mice_sampler("pmmm"), "method of mice_sampler\\(\\) is \"pmmm\"; did you mean 'pmm'\\?", class = "mcce_error")
@@ -48,7 +48,7 @@ test_that("methods that do not fit the feature, and misspelt ones, are refused b
   )
 })
 
-# synthpop is on few machines: a package of its name with two functions of its signature stands in for it
+# synthpop is on few machines: it is replaced by a package of its name with two functions of its signature
 stand_in <- function() {
   folder <- tempfile()
   source <- file.path(folder, "synthpop")
@@ -74,7 +74,7 @@ stand_in <- function() {
 
 test_that("methods of synthpop draw for new rows", {
   skip_if_no_mcce()
-  package <- "synthpop" # by a name that R CMD check does not look for
+  package <- "synthpop" # a variable, which R CMD check does not inspect
   if (!nzchar(system.file(package = package))) {
     expect_error(synthpop_sampler("norm"), "synthpop_sampler\\(\\) needs the package synthpop; run install.packages", class = "mcce_error")
     folder <- stand_in()

@@ -105,7 +105,7 @@ test_that("caret", {
   has_chances(model, c("no", "yes"))
   expect_equal(predict_score(model, rows), unname(predict(glm(paid ~ age + income + job, binomial, loans), rows, type = "response")))
   has_chances(caret::train(paid ~ age + income + job, loans, "rpart", trControl = none, tuneGrid = leaf), c("no", "yes"))
-  # by columns rather than by formula, so that the factor stays one
+  # by columns, not by formula, to keep the factor
   model <- caret::train(loans[features], loans$grade, "rpart", trControl = none, tuneGrid = leaf)
   has_chances(model, c("low", "mid", "high"))
   tree <- rpart::rpart(grade ~ age + income + job, loans, cp = 0.01)
@@ -124,7 +124,7 @@ test_that("caret's models without probabilities have labels", {
   expect_identical(predict_label(model, rows), as.character(predict(model, rows)))
 })
 
-# packages that few machines have are not declared, and found by name
+# packages that few machines have are not declared, and are found by name
 of <- function(package, name) getExportedValue(package, name)
 
 test_that("mlr3", {
@@ -142,7 +142,7 @@ test_that("mlr3", {
   learner <- trained("regr.rpart", "debt", xval = 0)
   has_numbers(learner, predict(rpart::rpart(debt ~ age + income + job, loans, xval = 0), rows))
   expected <- predict(rpart::rpart(paid ~ age + income + job, loans, xval = 0), rows)[, "yes"]
-  for (positive in c("no", "yes")) { # which mlr3 puts first
+  for (positive in c("no", "yes")) { # listed first by mlr3
     learner <- trained("classif.rpart", "paid", predict_type = "prob", positive = positive)
     expect_equal(predict_score(learner, rows, of = "yes"), unname(expected))
     expect_error(predict_score(learner, rows), "state the class of the score", class = "mcce_error")
@@ -179,7 +179,7 @@ test_that("parsnip and workflows", {
   expect_error(predict_score(workflow(debt ~ age, numbers), rows), "was not fitted; call fit\\(\\)", class = "mcce_error")
 })
 
-test_that("functions, and models of which only predict() is known", {
+test_that("functions, and models with only predict()", {
   expect_identical(predict_score(function(rows) rows$age, rows), rows$age)
   model <- stats::loess(debt ~ income, loans)
   has_numbers(model, predict(model, rows))

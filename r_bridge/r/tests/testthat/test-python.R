@@ -13,7 +13,7 @@ ENTRIES <- c(
   suggest_fixed = "suggest_fixed(mtcars)"
 )
 
-# the classes and texts of the errors of all these calls, in a session that was prepared by some code
+# the classes and texts of the errors of all these calls, in a session prepared by some code
 errors_of_entries <- function(prepare = character(), env = character()) {
   data <- data.frame(x = as.double(1:60), y = 1:60 %% 7)
   made <- mcce(function(rows) rows$x, data, decision = c(30, 60), random_state = 1)
@@ -22,44 +22,44 @@ errors_of_entries <- function(prepare = character(), env = character()) {
   on.exit(unlink(rds))
   saveRDS(list(made, found, data[1:3, ]), rds)
   calls <- sprintf("tryCatch({%s; cat('NONE\\n')}, error = function(e) cat(class(e)[1], '|', gsub('\\n', ' ', conditionMessage(e)), '\\n'))", ENTRIES)
-  said <- in_fresh_r(c(prepare, sprintf("rds <- '%s'", rds), "kept <- readRDS(rds)", calls, "cat('HAS', has_mcce(), '\\n')"), env)
-  expect_identical(trimws(grep("^HAS", said, value = TRUE)), "HAS FALSE")
-  grep("^(NONE|mcce_|simpleError|error|python)", said, value = TRUE)
+  printed <- in_fresh_r(c(prepare, sprintf("rds <- '%s'", rds), "kept <- readRDS(rds)", calls, "cat('HAS', has_mcce(), '\\n')"), env)
+  expect_identical(trimws(grep("^HAS", printed, value = TRUE)), "HAS FALSE")
+  grep("^(NONE|mcce_|simpleError|error|python)", printed, value = TRUE)
 }
 
-expect_one_message <- function(said, why) {
-  expect_length(said, length(ENTRIES))
-  expect_match(said, "^mcce_no_engine \\| the engine, the Python package mcce, cannot be used: ")
-  expect_match(said, why)
-  expect_match(said, "Run install_mcce\\(\\) and start R again, or set RETICULATE_PYTHON to a Python")
-  expect_length(unique(said), 1)
+expect_one_message <- function(printed, why) {
+  expect_length(printed, length(ENTRIES))
+  expect_match(printed, "^mcce_no_engine \\| the engine, the Python package mcce, cannot be used: ")
+  expect_match(printed, why)
+  expect_match(printed, "Run install_mcce\\(\\) and start R again, or set RETICULATE_PYTHON to a Python")
+  expect_length(unique(printed), 1)
 }
 
-test_that("without Python every function says so in the same words", {
+test_that("without Python every function raises the same message", {
   skip_if_no_mcce()
   expect_one_message(errors_of_entries(env = "RETICULATE_PYTHON=/no/such/python"), "/no/such/python")
 })
 
-test_that("without the engine, or with another package of its name, every function says so in the same words", {
+test_that("without the engine, or with another package of its name, every function raises the same message", {
   skip_if_no_mcce()
   folder <- tempfile()
   dir.create(file.path(folder, "mcce"), recursive = TRUE)
   on.exit(unlink(folder, recursive = TRUE))
   writeLines("", file.path(folder, "mcce", "__init__.py"))
-  said <- errors_of_entries(env = paste0("PYTHONPATH=", folder))
-  expect_one_message(said, "No module named 'mcce.rcompat'")
+  printed <- errors_of_entries(env = paste0("PYTHONPATH=", folder))
+  expect_one_message(printed, "No module named 'mcce.rcompat'")
 })
 
-test_that("an engine of another version is refused", {
+test_that("an engine of another version raises", {
   skip_if_no_mcce()
-  said <- errors_of_entries("reticulate::py_run_string('import mcce; mcce.__version__ = \"99.1.0\"')")
+  printed <- errors_of_entries("reticulate::py_run_string('import mcce; mcce.__version__ = \"99.1.0\"')")
   version <- utils::packageVersion("mcce")
-  expect_one_message(said, paste0("R package mcce has version ", version, ", and its engine, the Python package mcce, has version 99.1.0"))
+  expect_one_message(printed, paste0("R package mcce has version ", version, ", and its engine, the Python package mcce, has version 99.1.0"))
   older <- "reticulate::py_run_string('import mcce.rcompat.calls as calls; del calls.FUNCTIONS[\"connect\"]')"
   expect_one_message(errors_of_entries(older), paste("its version differs from that of the R package,", version))
 })
 
-test_that("nothing is asked of Python, and no package is named to an index, when the package is loaded", {
+test_that("loading the package does not call Python or a package index", {
   code <- c("loadNamespace('mcce')", "cat(reticulate::py_available(), '\\n')")
   expect_identical(trimws(tail(in_fresh_r(code, attach = FALSE), 1)), "FALSE")
   skip_if_not(nzchar(system.file("R", package = "mcce")))
@@ -67,7 +67,7 @@ test_that("nothing is asked of Python, and no package is named to an index, when
   expect_length(grep("py_require", written, fixed = TRUE), 0)
 })
 
-test_that("install_mcce() installs the sources that come with the package, or those given, and says which", {
+test_that("install_mcce() installs the sources that come with the package, or those given, and reports which", {
   folder <- tempfile()
   dir.create(file.path(folder, "engine"), recursive = TRUE)
   on.exit(unlink(folder, recursive = TRUE))
@@ -79,7 +79,7 @@ test_that("install_mcce() installs the sources that come with the package, or th
   expect_error(install_mcce("no/such/place"), "the path \"no/such/place\" does not exist", class = "mcce_error")
   expect_error(install_mcce(folder), "has no pyproject.toml", class = "mcce_error")
   writeLines("", file.path(folder, "pyproject.toml"))
-  asked <- NULL
+  called <- NULL
   space <- asNamespace("mcce")
   before <- space$pip_install
   replace <- function(by) {
@@ -87,11 +87,11 @@ test_that("install_mcce() installs the sources that come with the package, or th
     assign("pip_install", by, space)
     lockBinding("pip_install", space)
   }
-  replace(function(...) asked <<- list(...))
+  replace(function(...) called <<- list(...))
   on.exit(replace(before), add = TRUE)
   expect_message(install_mcce(folder, envname = "mine"), "installing the engine from .* into the Python environment 'mine'")
-  expect_identical(asked[[1]], normalizePath(folder)) # a path, never a name that an index would be asked for
-  expect_identical(asked$envname, "mine")
+  expect_identical(called[[1]], normalizePath(folder)) # a path, never a name that an index would be searched for
+  expect_identical(called$envname, "mine")
 })
 
 test_that("misspelt arguments get the nearest name", {

@@ -14,7 +14,7 @@ logistic <- r_sampler(
 both <- list(income = linear, job = logistic, "*" = "cart")
 refused <- known[known$income < 40, ][1:4, ]
 
-test_that("functions of R draw, free and inside constraints", {
+test_that("functions of R draw with and without constraints", {
   skip_if_no_mcce()
   before <- { set.seed(4); .Random.seed }
   some <- mcce(score, known, fixed = "age", decision = c(0.5, 1), sampler = both, random_state = 1, keep = FALSE)
@@ -28,7 +28,7 @@ test_that("functions of R draw, free and inside constraints", {
   expect_identical(explain(some, refused[2, ], n_samples = 200)$rows$income, found$rows$income[2])
 })
 
-test_that("what R has learned is saved with the object", {
+test_that("models fitted by R are saved with the object", {
   skip_if_no_mcce()
   some <- mcce(score, known, fixed = "age", decision = c(0.5, 1), sampler = both, random_state = 1)
   found <- explain(some, refused, n_samples = 100)
@@ -37,7 +37,7 @@ test_that("what R has learned is saved with the object", {
   expect_identical(explain(again, refused, n_samples = 100)$rows, found$rows)
 })
 
-test_that("the draws have the distribution that the functions say", {
+test_that("the draws have the distribution of the functions", {
   skip_if_no_mcce()
   some <- mcce(
     function(rows) rep(1, nrow(rows)), known,
@@ -46,7 +46,7 @@ test_that("the draws have the distribution that the functions say", {
   pool <- mcce:::call_python("generate", some$state$python, mcce:::send_table(known[1, ], template = some$template), 2000)
   drawn <- mcce:::receive_table(pool, some$template)
   model <- lm(income ~ age, known)
-  tested <- suppressWarnings(stats::ks.test(drawn$income, "pnorm", predict(model, known[1, ]), sigma(model))) # of ties
+  tested <- suppressWarnings(stats::ks.test(drawn$income, "pnorm", predict(model, known[1, ]), sigma(model))) # about ties
   expect_gt(tested$p.value, 1e-4)
   chances <- predict(glm(job ~ age + income, binomial, known), drawn, type = "response")
   expect_lt(abs(sum(drawn$job == "pilot") - sum(chances)) / sqrt(sum(chances * (1 - chances))), 4)
@@ -77,7 +77,7 @@ test_that("levels are those of R", {
   expect_identical(seen$x$age, as.double(rows$age))
 })
 
-test_that("quantiles and functions that take R's generator draw, free and inside constraints, and are saved", {
+test_that("quantiles, and functions that use R's generator, draw with and without constraints, and are saved", {
   skip_if_no_mcce()
   lm_of <- linear$learn
   model <- lm(income ~ age, known)
@@ -97,7 +97,7 @@ test_that("quantiles and functions that take R's generator draw, free and inside
     }
     drawn <- draw(known[1:2, c("age", "income")])
     expect_identical(.Random.seed, before)
-    expect_identical(length(some$samplers[[1]]$learned), 1L) # those without a fold are gone
+    expect_identical(length(some$samplers[[1]]$learned), 1L) # fits without a fold are dropped
     for (row in 1:2) {
       tested <- suppressWarnings(stats::ks.test(drawn[(row - 1) * 1000 + 1:1000], "pnorm", predict(model, known[row, ]), sigma(model)))
       expect_gt(tested$p.value, 1e-4)
@@ -111,7 +111,7 @@ test_that("quantiles and functions that take R's generator draw, free and inside
   }
 })
 
-test_that("functions that cannot be used are refused", {
+test_that("invalid functions raise", {
   skip_if_no_mcce()
   expect_error(r_sampler(lm), "needs exactly one of probs, quantiles and draw", class = "mcce_error")
   expect_error(r_sampler(lm, draw = "x"), "draw of r_sampler\\(\\) is a character", class = "mcce_error")
@@ -123,7 +123,7 @@ test_that("functions that cannot be used are refused", {
   fails <- function(...) mcce(score, known, fixed = c("age", "job"), sampler = list(income = r_sampler(...)), keep = FALSE)
   expect_error(fails(function(x, y) stop("no idea"), draw = function(object, newdata, u) u), "learn of r_sampler\\(\\) stopped: no idea", class = "mcce_error")
   own <- function(object, newdata, u) rnorm(nrow(newdata))
-  expect_error(fails(function(x, y) 1, draw = own), "another value for a row beside other rows.*own_rng = TRUE", class = "mcce_error")
+  expect_error(fails(function(x, y) 1, draw = own), "another value for a row among other rows.*own_rng = TRUE", class = "mcce_error")
   wide <- function(object, newdata, p) matrix(0, 3, 2)
   expect_error(fails(function(x, y) 1, quantiles = wide), "quantiles returned 3 by 2; a matrix of", class = "mcce_error")
   probs <- function(object, newdata) 0.5

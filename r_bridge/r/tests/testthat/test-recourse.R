@@ -21,7 +21,7 @@ fitted <- function() {
   explainer
 }
 
-test_that("recourse() is that of the engine", {
+test_that("recourse() equals that of the engine", {
   skip_if_no_mcce()
   found <- recourse(fitted(), poor, actions = "school", assurance = 0.7, keep = 0.5, n_samples = 200)
   expect_gt(nrow(found$rows), 1)
@@ -42,14 +42,14 @@ graph = 'age -> school; age, school -> salary'
 made = mcce.MCCE(lambda rows: rows['salary'] / 80, fixed=['age'], graph=graph, sampler='parametric', random_state=1)
 poor = people.loc[[", paste(rownames(poor), collapse = ", "), "]]
 own = made.fit(people).recourse(poor, ['school'], assurance=0.7, keep=0.5, n_samples=200)
-said = own.measures['p_valid'].tolist(), own.frame['salary'].tolist(), own.consequences['high'].tolist()
+printed = own.measures['p_valid'].tolist(), own.frame['salary'].tolist(), own.consequences['high'].tolist()
 "), local = TRUE)
-  expect_equal(found$measures$p_valid, unlist(python$said[[1]]))
-  expect_equal(found$rows$salary, unlist(python$said[[2]]))
-  expect_equal(as.numeric(found$consequences$high), unlist(python$said[[3]]))
+  expect_equal(found$measures$p_valid, unlist(python$printed[[1]]))
+  expect_equal(found$rows$salary, unlist(python$printed[[2]]))
+  expect_equal(as.numeric(found$consequences$high), unlist(python$printed[[3]]))
 })
 
-test_that("what recourse() does not take is refused in R's words", {
+test_that("invalid arguments of recourse() raise in R syntax", {
   skip_if_no_mcce()
   expect_error(recourse(fitted(), poor, sparse = TRUE), "recourse\\(\\) has no argument 'sparse'", class = "mcce_error")
   expect_error(recourse(fitted(), poor, actions = "age"), "actions names 'age', which is fixed", class = "mcce_error")
