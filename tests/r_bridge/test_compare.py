@@ -67,7 +67,7 @@ def test_repr_of_the_result(X):
     assert len(table) == 4 + 2
     assert (table["p_adjusted"] >= table["p_value"]).all()
     text = repr(compared)
-    assert text.startswith("cart beside {*: marginal}: different in 'all features'")
+    assert text.startswith("cart and {*: marginal}: different in 'all features'")
     assert "Kolmogorov-Smirnov" in text
     assert "accuracy" in text
     assert compared._repr_html_().count('class="look"') == (table["verdict"] == "different").sum()
