@@ -1,6 +1,6 @@
 """Comparison of sparse counterfactuals with those published by the authors of LiCE.
 
-    python -m benchmarks.lice FOLDER [--data adult,credit] [--folds 0,1,2,3,4] [--out FILE]
+    python -m benchmarks.lice FOLDER [--data adult,credit] [--folds 0,1,2,3,4] [--floor 0.05] [--out FILE]
 
 FOLDER is a checkout of the repository Epanemu/LiCE (Nemecek, Pevny and Marecek, ICLR 2025). It stores, for five folds
 of Adult and German credit, the training rows, a network (ONNX), 100 factuals and the counterfactuals of eleven methods.
@@ -54,6 +54,7 @@ return the decision. sec.: seconds per factual; for mcce including the fit, for 
 the authors. The second table has means of mcce minus means of the other method on the factuals that both explain, with
 paired standard errors."""
 N_REFITS = 3
+FLOOR = 0.05  # the default of sparse counterfactuals
 QUANTILE = 0.95  # share of the real test rows beyond which a row is an outlier
 
 
@@ -185,7 +186,7 @@ def _keeps_rules(rows: pd.DataFrame, factual: pd.Series, task: Task) -> np.ndarr
 
 
 def explain(
-    training: pd.DataFrame, factuals: pd.DataFrame, network: Network, **options: Any
+    training: pd.DataFrame, factuals: pd.DataFrame, network: Network, floor: float = FLOOR
 ) -> tuple[pd.DataFrame, float]:
     """Return the best sparse counterfactual of each factual, and the seconds of fits and explanations."""
     task, found = network.task, []
@@ -201,7 +202,7 @@ def explain(
             random_state=1,
         ).fit(training.astype(orders))
         rows = factuals[high != wanted].astype(orders)
-        found.append(explainer.explain(rows, sparse=True).frame.droplevel("rank"))
+        found.append(explainer.explain(rows, sparse=True, floor=floor).frame.droplevel("rank"))
     return pd.concat(found), time.perf_counter() - begin
 
 
@@ -259,7 +260,9 @@ def _differs(after: pd.Series, before: pd.Series) -> np.ndarray:
     return after.astype(str).to_numpy() != before.astype(str).to_numpy()
 
 
-def run(folder: Path, data: str, folds: list[int]) -> tuple[dict[str, pd.DataFrame], dict[str, float], int]:
+def run(
+    folder: Path, data: str, folds: list[int], floor: float = FLOOR
+) -> tuple[dict[str, pd.DataFrame], dict[str, float], int]:
     """Return the figures of each method by fold and factual, seconds per factual, and the number of factuals."""
     figures: dict[str, list[pd.DataFrame]] = {}
     seconds: dict[str, list[float]] = {}
@@ -272,7 +275,7 @@ def run(folder: Path, data: str, folds: list[int]) -> tuple[dict[str, pd.DataFra
         network = Network(load_onnx(place / "models" / "nn.onnx"), training, TASKS[data])
         judges = Judges(network, training, response, test)
         n_factuals += len(factuals)
-        rows, duration = explain(training, factuals, network)
+        rows, duration = explain(training, factuals, network, floor)
         methods = {OURS: (rows, duration / len(factuals))}
         for name in METHODS:
             with (place / "CEs" / f"{name}.pickle").open("rb") as file:
@@ -306,6 +309,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="a checkout of the repository Epanemu/LiCE")
     parser.add_argument("--data", default=",".join(TASKS), help=f"comma-separated, of: {', '.join(TASKS)}")
     parser.add_argument("--folds", default="0,1,2,3,4", help="comma-separated, of: 0,1,2,3,4")
+    parser.add_argument("--floor", type=float, default=FLOOR, help="least plausibility of the rows of mcce")
     parser.add_argument("--out", type=Path, help="write FILE.md")
     chosen = parser.parse_args(arguments)
     names = read_names(parser, "--data", chosen.data, list(TASKS))
@@ -314,8 +318,8 @@ def main(arguments: list[str] | None = None) -> int:
     page.say(report.about(describe_machine()))
     page.say(NOTES)
     for data in names:
-        figures, seconds, n_factuals = run(chosen.folder, data, folds)
-        page.title(f"{TITLES[data]}: {n_factuals} factuals of {len(folds)} folds")
+        figures, seconds, n_factuals = run(chosen.folder, data, folds, chosen.floor)
+        page.title(f"{TITLES[data]}: {n_factuals} factuals of {len(folds)} folds, floor {chosen.floor:g}")
         table = [
             [name, f"{len(rows)}/{n_factuals}", *(f"{rows[c].mean():.3f}" for c in FIGURES), f"{seconds[name]:.2f}"]
             for name, rows in figures.items()

@@ -74,6 +74,7 @@ def test_own_rows_satisfy_the_rules_and_match_hand_calculation():
     scores = network(training)
     factuals = pd.concat([training[scores <= 0].iloc[:5], training[scores > 0].iloc[:5]])
     rows, _ = lice.explain(training, factuals, network)
+    assert not lice.explain(training, factuals, network, floor=0.95)[0].equals(rows)
     assert set(rows.index) <= set(factuals.index)
     assert len(rows) >= 8
     was = factuals.loc[rows.index]
