@@ -35,7 +35,7 @@ MODELS: dict[str, Any] = {
     "logistic regression": LogisticRegression(),
     **{
         f"forest {n} x {depth}": RandomForestClassifier(n, max_depth=depth, random_state=1)
-        for n, depth in ((10, 4), (30, 4), (100, 4), (10, 6), (30, 6), (10, 8))
+        for n, depth in ((10, 4), (30, 4), (100, 4), (10, 6), (30, 6), (100, 6), (10, 8), (30, 8))
     },
     **{f"boosting {n} x 3": GradientBoostingClassifier(n_estimators=n, max_depth=3, random_state=1) for n in (30, 100)},
 }
