@@ -365,6 +365,8 @@ def choose(reach: Reach, member: Bools, depth: Ints, k: int, slack: float) -> li
         added = reached * np.where(covered, np.minimum(cost - known, 0.0), cost)
         terms = (sum(of_rule[rule] for rule in others) + of_rule) / (len(others) + 1)
         penalty = (known.sum() + added @ of_group) / np.maximum(coverage, 1) + terms
+        for rule in others:  # a repeated rule would lower the mean penalty
+            penalty[rule] = np.inf
         allowed = coverage >= min(least, coverage.max()) - 0.5
         c, g = np.unravel_index(np.argmin(np.where(allowed, penalty, np.inf)), penalty.shape)
         return float(coverage[c, g]), float(penalty[c, g]), (int(c), int(g))

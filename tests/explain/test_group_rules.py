@@ -68,6 +68,15 @@ def test_greedy_choice_compared_with_all_candidate_sets():
         assert loose >= np.ceil(0.7 * greedy)
 
 
+def test_rules_are_distinct():
+    cost = np.full((2, 10), np.inf)
+    cost[0, :9] = 0.1
+    cost[1, 9] = 0.1
+    reach = Reach([(Term(0, "by", 1.0),), (Term(1, "by", 1.0),)], cost, np.isfinite(cost))
+    everyone = np.ones((1, 10), dtype=bool)
+    assert choose(reach, everyone, np.array([0]), 4, 0.0) == [(0, 0), (1, 0)]
+
+
 def test_changed_rows_satisfy_the_rule_and_the_decision(small):
     """Checked with the model and the constraint; fixed columns and columns not named by a rule are unchanged."""
     rules, people = small.rules, small.people
