@@ -155,6 +155,8 @@ class Refiner:
 
     def set_back(self, found: Winners) -> Winners:
         """Return rows without the changes that neither validity nor the floor needs (step 1)."""
+        if not found.owner.size:
+            return found
         walk = _Walk(self, found)
         walk.set_back()
         return walk.winners()
@@ -164,6 +166,8 @@ class Refiner:
 
         With `best`, numbers move only in the rows of a factual that are among so many with the fewest changes, or tie.
         """
+        if not found.owner.size:
+            return found
         walk = _Walk(self, found)
         moving = walk.has_few_changes(best)
         numbers = [walk.changed_numbers(i) if moving[i] else np.empty(0, np.int64) for i in range(found.owner.size)]
