@@ -45,21 +45,9 @@ class _Lines:
         sys.stderr.flush()
 
 
-class _NoBar:
-    """A bar that shows nothing; making one of tqdm's takes a noticeable part of explaining a single row."""
-
-    disable, initial = True, 0
-
-    def update(self, n: float = 1) -> None:
-        """Do nothing."""
-
-
 @contextmanager
 def progress_bar(total: int | None, what: str, progress: Progress, **options: Any) -> Iterator[Any]:
     """Yield a bar for `total` steps, None if unknown; `progress` None shows it in a terminal or notebook."""
-    if progress is False:
-        yield _NoBar()
-        return
     is_log = progress == "log"
     if is_log:
         options |= {"mininterval": LOGGED_EVERY, "ncols": 100, "file": _Lines()}
