@@ -163,13 +163,14 @@ def explain_blocks(
     first = range(FIRST_DRAWS if n_samples == "auto" else n_samples)
     drawn = np.zeros(len(factuals), dtype=np.int64)
     nothing = Winners.none(factuals.scores, factuals.matrix.shape[1])
-    winners = [finish(Acceptance(problem, factuals.matrix[:0], factuals.index[:0]), nothing)]
-    costs = []
+    winners, costs = [], []
     for block in problem.split(problem.block(factuals, which, first)):
         with reported(advance, block.members.size):
             found, drawn[block.members], cost = explain_block(problem, block)
         winners.append(found)
         costs.append(cost)
+    if not winners:
+        winners.append(finish(Acceptance(problem, factuals.matrix[:0], factuals.index[:0]), nothing))
     return join_blocks(winners, factuals), drawn, Cost.total(costs)
 
 
@@ -217,6 +218,8 @@ def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[W
     reasons = _reasons_and_harm(acceptance, found, harm)
     unfit = np.asarray(reasons.any(axis=1))
     left = np.unique(found.owner[unfit & (found.plausibility >= acceptance.least)])
+    if not left.size:
+        return found, Cost()
     kept = np.zeros(acceptance.matrix.shape, dtype=bool)
     np.logical_or.at(kept, found.owner, harm > 0.0)
     again, costs = found.take(slice(0)), []

@@ -232,19 +232,22 @@ class Selector:
     features : the columns of factuals and pools.
     mutable : positions of the columns that candidates may change.
     query : function that returns (scores, wanted) for encoded rows.
+    few : number of candidates in the first round if few of them are admitted; the small rounds are then skipped. 0 if most
+        are admitted.
     """
 
-    def __init__(self, features: tuple[Feature, ...], mutable: Ints, query: Query) -> None:
+    def __init__(self, features: tuple[Feature, ...], mutable: Ints, query: Query, few: int = 0) -> None:
         self.features = features
         self.mutable = mutable
         self.query = query
+        self.few = few
         self.ordering = resolve_measures(DEFAULT, features)
 
     def select(
         self,
         pools: Candidates,
         factuals: Floats,
-        k: int,
+        k: npt.ArrayLike,
         *,
         exhaustive: bool = False,
         ordering: Ordering | None = None,
@@ -259,7 +262,7 @@ class Selector:
         Parameters
         ----------
         pools, factuals : candidates, and their encoded factuals.
-        k : number of candidates to choose.
+        k : number of candidates to choose, one number or one for each factual.
         exhaustive : whether the model is queried for every candidate; the result is the same.
         ordering : the order of candidates; None for (L0, Gower).
         max_changes, max_gower : bounds on L0 and on the Gower distance, one number or one for each factual. The model
@@ -269,49 +272,53 @@ class Selector:
         score : function that returns the plausibility scores of some candidates; None for none.
         """
         ordering = ordering or self.ordering
-        k = min(k, int((pools.end - pools.begin).max(initial=1)))  # memory is allocated for k rows
+        most = int((pools.end - pools.begin).max(initial=1))  # memory is allocated for k rows
+        ks = np.minimum(np.broadcast_to(k, factuals.shape[0]), most)
         ranking = Ranking(ordering, self.features, self.mutable, pools, factuals, max_changes, max_gower)
         answers = _Answers(pools.rows, self.query, admit, allow)
         if exhaustive or ordering.cost == "model":
             answers.of(np.arange(pools.rows.shape[0]))
-            taken = [_walk(ranking.full(f), f, answers, k) for f in range(factuals.shape[0])]
+            taken = [_walk(ranking.full(f), f, answers, ks[f]) for f in range(factuals.shape[0])]
         else:
-            taken = _best_first(ranking, factuals.shape[0], k, answers)
+            taken = _best_first(ranking, ks, answers, self.few)
         owner = np.repeat(np.arange(len(taken)), [len(rows) for rows in taken])
         row = np.concatenate([*taken, np.empty(0, dtype=np.int64)]).astype(np.int64)
         plausibility = None if score is None else score(row)
         return Winners.chosen(owner, pools.rows[row], answers.scores_of(row), plausibility)
 
 
-def _best_first(ranking: Ranking, n_factuals: int, k: int, answers: _Answers) -> list[Ints]:
-    taken: list[Ints] = [np.empty(0, dtype=np.int64)] * n_factuals
-    waiting = np.arange(n_factuals)
-    for most in ROUNDS:
-        found, n_found = ranking.first(waiting, most + k - 1)
+def _best_first(ranking: Ranking, k: Ints, answers: _Answers, few: int) -> list[Ints]:
+    taken: list[Ints] = [np.empty(0, dtype=np.int64)] * k.size
+    waiting = np.arange(k.size)
+    for most in ROUNDS[-1:] if few else ROUNDS:
+        limit = most + k[waiting] - 1
+        found, n_found = ranking.first(waiting, int(limit.max(initial=1)))
+        n_found = np.minimum(n_found, limit)
         known = np.arange(found.shape[1]) < n_found[:, None]
         known[known] = answers.allows(found[known], np.repeat(waiting, n_found))
         wanted = np.zeros(found.shape, dtype=bool)
         wanted[known] = answers.of(found[known])
-        complete = n_found < found.shape[1]
-        done = complete | (wanted.sum(axis=1) >= k)
+        done = (n_found < limit) | (wanted.sum(axis=1) >= k[waiting])
         for w in np.flatnonzero(done):
-            taken[waiting[w]] = found[w][wanted[w]][:k]
+            taken[waiting[w]] = found[w][wanted[w]][: k[waiting[w]]]
         waiting = waiting[~done]
-        report(1 - waiting.size / max(n_factuals, 1))
+        report(1 - waiting.size / max(k.size, 1))
         if waiting.size == 0:
             return taken
-    return _to_the_end(ranking, k, answers, taken, waiting)
+    return _to_the_end(ranking, k, answers, taken, waiting, few)
 
 
-def _to_the_end(ranking: Ranking, k: int, answers: _Answers, taken: list[Ints], waiting: Ints) -> list[Ints]:
+def _to_the_end(ranking: Ranking, k: Ints, answers: _Answers, taken: list[Ints], waiting: Ints, few: int) -> list[Ints]:
     """Rank all candidates of the remaining factuals, and query them in batches that grow fourfold (step 4)."""
     orders = {int(f): answers.allowed(ranking.full(int(f)), int(f)) for f in waiting}
-    depth = ROUNDS[-1] + k + ROUNDS[-1] // 4
+    depth = ROUNDS[-1] + int(k[waiting].max()) + ROUNDS[-1] // 4
     while orders:
+        if sum(order.size for order in orders.values()) <= few:
+            depth = max(order.size for order in orders.values())
         answers.of(np.concatenate([order[:depth] for order in orders.values()]))
         for f, order in list(orders.items()):
-            rows = order[:depth][answers.known(order[:depth])][:k]
-            if len(rows) == k or depth >= len(order):
+            rows = order[:depth][answers.known(order[:depth])][: k[f]]
+            if len(rows) == k[f] or depth >= len(order):
                 taken[f] = rows
                 del orders[f]
         report(1 - len(orders) / len(taken))

@@ -39,6 +39,7 @@ Reject = Callable[[Floats, Floats], Bools]  # returns which of some rows a searc
 
 WRITTEN_TOGETHER = 8192  # rows made at a time
 VALUES_BETWEEN = 8  # values tried between a number and the factual's
+TRIED_AHEAD = 2048  # most rows of the next steps of `set_back` that are examined at once
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,19 @@ class OneLess:
 
 def leave_out(acceptance: Acceptance, rows: Floats, owner: Ints) -> OneLess:
     """Return rows with several changes without each one of them; columns that relations determine are recomputed."""
+    at, column, less = _without_one(acceptance, rows, owner)
+    return OneLess(at, column, less, *acceptance.query(less))
+
+
+def rows_without_one(acceptance: Acceptance, rows: Floats, owner: Ints) -> Floats:
+    """Return the rows for which `leave_out` queries the model."""
+    return _without_one(acceptance, rows, owner)[2]
+
+
+def _without_one(acceptance: Acceptance, rows: Floats, owner: Ints) -> tuple[Ints, Ints, Floats]:
     changed = acceptance.free_changes(rows, owner)
     at, column = np.nonzero(changed & (changed.sum(axis=1) > 1)[:, None])
-    less = acceptance.with_own(rows[at], owner[at], column)
-    return OneLess(at, column, less, *acceptance.query(less))
+    return at, column, acceptance.with_own(rows[at], owner[at], column)
 
 
 def judge_changes(acceptance: Acceptance, found: Winners, reject: Reject | None = None) -> tuple[Bools, Bools, Winners]:
@@ -145,6 +155,8 @@ class Refiner:
 
     def set_back(self, found: Winners) -> Winners:
         """Return rows without the changes that neither validity nor the floor needs (step 1)."""
+        if not found.owner.size:
+            return found
         walk = _Walk(self, found)
         walk.set_back()
         return walk.winners()
@@ -154,6 +166,8 @@ class Refiner:
 
         With `best`, numbers move only in the `best` rows of a factual with the fewest changes, ties included.
         """
+        if not found.owner.size:
+            return found
         walk = _Walk(self, found)
         moving = walk.has_few_changes(best)
         numbers = [walk.changed_numbers(i) if moving[i] else np.empty(0, np.int64) for i in range(found.owner.size)]
@@ -193,6 +207,7 @@ class _Walk:
         again = changed & (changed.sum(axis=1) > 1)[:, None]  # to be tried in the next round; a single change is needed
         failed = np.zeros(again.shape, dtype=bool)  # since the row last moved
         left = np.full(again.shape, np.inf)  # distance of the row without each change still to be tried in this round
+        ahead = np.zeros(again.shape[0], dtype=np.int64)  # further steps whose rows were queried
         while True:
             ended: Bools = np.asarray(np.isinf(left).all(axis=1))
             at, column = np.nonzero(again & ended[:, None])
@@ -201,6 +216,10 @@ class _Walk:
             walking = np.flatnonzero(np.isfinite(left).any(axis=1))
             if not walking.size:
                 return
+            if not ahead[walking].any():
+                ahead[walking] = self._query_ahead(walking, left[walking])
+            walking = walking[ahead[walking] > 0]
+            ahead[walking] -= 1
             column = left[walking].argmin(axis=1)
             left[walking, column] = np.inf
             tries = self.acceptance.with_own(self.rows[walking], self.owner[walking], column)
@@ -209,6 +228,25 @@ class _Walk:
             failed[moved, column[np.searchsorted(walking, moved)]] = False
             again[moved] |= failed[moved]
             failed[moved] = False
+
+    def _query_ahead(self, at: Ints, left: Floats) -> Ints:
+        """Query the model for all rows that the next steps of `set_back` can lead to; return the numbers of steps.
+
+        These are the rows without some of the changes that are tried next. A query costs far more than a row.
+        """
+        depth = max(1, min(left.shape[1], (TRIED_AHEAD // at.size + 1).bit_length() - 1))
+        n_steps = np.minimum(np.isfinite(left).sum(axis=1), depth)
+        if depth > 1:
+            codes = np.arange(1, 2**depth)  # bit i of a code says whether the i-th of the next changes is left out
+            row, chosen = np.nonzero(codes < 2 ** n_steps[:, None])
+            tried, place = np.nonzero(codes[chosen, None] >> np.arange(depth) & 1)
+            column = np.argsort(left, axis=1, kind="stable")[row[tried], place]
+            of = at[row]
+            tries = self.rows[of]
+            tries[tried, column] = self.factuals[of[tried], column]
+            tries = self.acceptance.complete(tries, self.owner[of])
+            self.acceptance.query(tries[self._is_allowed(tries, of)[0]])
+        return n_steps
 
     def _left_without(self, at: Ints, column: Ints) -> Floats:
         """Return the distances of some rows from their factuals with one change reverted."""
@@ -300,13 +338,8 @@ class _Walk:
 
     def _advance(self, tries: Floats, at: Ints) -> Ints:
         """Replace each row by the nearest of its tries that is valid and plausible enough; return those replaced."""
-        least = np.minimum(self.acceptance.least, self.plausibility[at])
-        plausibility = self._score_tries(tries, self.rows[at], at, least)
-        enough = (plausibility >= self.acceptance.least) | (plausibility > self.plausibility[at])
-        enough &= (tries != self.factuals[at]).any(axis=1)
-        if not self.acceptance.admits_all:
-            enough[enough] = self.acceptance.admits(tries[enough], self.owner[at[enough]])
-        tries, at, plausibility = tries[enough], at[enough], plausibility[enough]
+        allowed, plausibility = self._is_allowed(tries, at)
+        tries, at, plausibility = tries[allowed], at[allowed], plausibility[allowed]
         scores, wanted = self.acceptance.query(tries)
         if not wanted.any():
             return np.empty(0, dtype=np.int64)
@@ -317,6 +350,16 @@ class _Walk:
         self.rows[at[best]], self.scores[at[best]] = tries[best], scores[best]
         self.plausibility[at[best]] = plausibility[best]
         return np.asarray(at[best])
+
+    def _is_allowed(self, tries: Floats, at: Ints) -> tuple[Bools, Floats]:
+        """Return which tries may replace their rows if they are valid, and their plausibility."""
+        least = np.minimum(self.acceptance.least, self.plausibility[at])
+        plausibility = self._score_tries(tries, self.rows[at], at, least)
+        allowed = (plausibility >= self.acceptance.least) | (plausibility > self.plausibility[at])
+        allowed &= (tries != self.factuals[at]).any(axis=1)
+        if not self.acceptance.admits_all:
+            allowed[allowed] = self.acceptance.admits(tries[allowed], self.owner[at[allowed]])
+        return allowed, plausibility
 
 
 def ranges(begin: Ints, end: Ints) -> Ints:

@@ -41,20 +41,22 @@ from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, Thi
 from mcce.explain.draw import Candidates
 from mcce.explain.order import Measure, Ordering
 from mcce.explain.plain import Admit, Selector, best_by, best_of
-from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, Reject, judge_changes, leave_out, ranges, without_harm
+from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, Reject, judge_changes, ranges, rows_without_one, without_harm
 from mcce.explain.winners import Winners
 
 NEAREST = 512  # examined crossings of several features, for each number of features
 LARGEST_SET = 3  # most features crossed at once if not all sets can be tried
 ALL_CROSSINGS = 8192  # if a pool has at most this many crossings of all sizes, all are tried
-# Crossings are examined in turns, in order of distance. The model is queried for one turn, or for several if there are
-# few factuals: a query costs as much as some hundred rows, and few rows of the next turns are unneeded.
+# Crossings are examined in turns, in order of distance. The model is queried for one turn, or for several if the later
+# ones have few crossings: a query costs as much as some hundred rows, and few rows of the next turns are unneeded.
 MOST_LOOKED_AT = 256  # most crossings of a factual in a turn
-WORTH_A_QUERY = 2048  # rows of an efficient query
+WORTH_A_QUERY = 4096  # most crossings of later turns in a query
+WORTH_JUDGING = 512  # most crossings whose changes are judged without knowing which are valid
+DRAWS_AT_ONCE = 16_384  # whole draws that are examined at once; few are at or above the floor
 STARTS = 4  # fewest draws that are refined
 STARTS_AFTER_HARM = 32  # if every crossing at or above the floor has a change that makes the decision worse
-CROSSED_BYTES = 48 * 2**20  # memory for crossed rows
-SEARCHED_TOGETHER = 64, 512  # fewest and most factuals of one thread; with few, queries are small
+CROSSED_BYTES = 64 * 2**20  # memory for crossed rows
+SEARCHED_TOGETHER = 64, 1024  # fewest and most factuals of one thread; with few, queries are small
 MORE_CHANGES = 1e6  # cost of a further change, if tied columns change together
 REFINED_TOGETHER = 4  # searches whose rows are refined together
 
@@ -87,8 +89,8 @@ class SparseSearch:
         """Return the best `k` counterfactuals of each factual, fewer where there are fewer."""
         n = len(self.acceptance)
         least, most = SEARCHED_TOGETHER
-        size = max(least, min(most, -(-n // 2)))
         threads = self.problem.threads if self.problem.order.is_thread_safe else 1
+        size = max(least, min(most, -(-n // threads)))
         done = Shares(2 * n)
         near = NearestCrossings(columnwise(pools.rows), self.searched, self.distance)
 
@@ -156,14 +158,12 @@ class SparseSearch:
                 has_harmed[part.owner[harmed]] = True
                 advance(int((n_found >= k).sum()) - before)
             done_at[(n_found >= k) & (done_at == 0)] = size
-        if self.changes_first:
-            for part in self._choose_fewer(pools, acceptance, done_at, k):
-                parts.append(part)
-                are_starts.append(np.zeros(part.owner.size, dtype=bool))
         advance(int((n_found < k).sum()))
-        for part in self._choose_drawn(pools, acceptance, waiting(), n_found, has_harmed, k):
+        n_columns = len(self.problem.features)
+        most = np.where(done_at > 0, done_at - 1, n_columns) if self.changes_first else np.full(n, n_columns)
+        for part in self._choose_drawn(pools, acceptance, most, n_found == 0, has_harmed, k):
             parts.append(part)
-            are_starts.append(np.ones(part.owner.size, dtype=bool))
+            are_starts.append(np.isin(part.owner, waiting()))
         return Winners.join(parts), np.concatenate(are_starts)
 
     def refine(self, found: Winners, is_start: Bools, acceptance: Acceptance, pools: Candidates, k: int) -> Winners:
@@ -280,32 +280,36 @@ class SparseSearch:
         turn[order] = np.searchsorted(ends, np.arange(order.size) - crossed.begin[owner], side="right")
         at, most = crossed.begin.copy(), np.full(n, np.inf)  # the next crossing, and the cost to undercut
         nothing = Winners.none(np.empty(0), acceptance.matrix.shape[1])
-        held = replace(nothing, reported={"cost": np.empty(0), "harmed": np.empty(0, dtype=bool)})
+        reported = {"cost": np.empty(0), "harmed": np.empty(0, dtype=bool), "turn": np.empty(0, dtype=np.int64)}
+        held = replace(nothing, reported=reported)
         fewer: list[Winners] = []
-        looked = 0  # crossings of each factual
+        unjudged = held  # valid rows whose changes are judged after the next query; their factuals wait
         while True:
             left = np.flatnonzero(at < crossed.end)
-            left = left[least[order[at[left]]] < most[left]]
-            if not left.size:
+            left = left[(least[order[at[left]]] < most[left]) & ~np.isin(left, unjudged.owner)]
+            if not left.size and not unjudged.owner.size:
                 break
-            looked = ends[np.searchsorted(ends[:-1], looked + WORTH_A_QUERY // left.size, side="right")]
-            stop = np.minimum(crossed.begin[left] + looked, crossed.end[left])
+            stop = _stops(at[left], crossed.begin[left], crossed.end[left], ends)
             some = order[ranges(at[left], stop)]
             at[left] = stop
             some = some[least[some] < most[owner[some]]]
             far = self.caution.farthest(least[some], most[owner[some]])
             some, cells = self._believed(crossed, some, acceptance, far)
-            if not some.size:
+            if not some.size and not unjudged.owner.size:
                 continue
-            valid = self._query_costs(crossed, some, cells, acceptance, least[some])
-            turns = turn[some[valid.owner]]
+            rows = self._rows(crossed, some, acceptance)
+            at_once = size == 1 or some.size <= WORTH_JUDGING
+            also = [rows_without_one(acceptance, unjudged.rows, crossed.members[unjudged.owner])]
+            if size > 1 and at_once:
+                also.append(rows_without_one(acceptance, rows, crossed.of[some]))
+            valid = self._query_costs(rows, crossed.of[some], cells, acceptance, least[some], also)
+            valid = replace(valid, reported={**valid.reported, "turn": turn[some[valid.owner]]})
             valid = valid.of_factuals(owner[some])
-            cheap = valid.reported["cost"] < most[valid.owner]
-            valid, turns = valid.take(cheap), turns[cheap]
-            if size > 1:  # one query for all turns
-                leave_out(acceptance, valid.rows, crossed.members[valid.owner])
-            for each in np.unique(turns):
-                new = valid.take((turns == each) & (valid.reported["cost"] < most[valid.owner]))
+            valid = valid.take(valid.reported["cost"] < most[valid.owner])
+            known = Winners.join([unjudged, valid]) if at_once else unjudged
+            unjudged = valid.take(slice(0 if at_once else None))
+            for each in np.unique(known.reported["turn"]):
+                new = known.take((known.reported["turn"] == each) & (known.reported["cost"] < most[known.owner]))
                 if size > 1 and new.owner.size:
                     needed, harmed, less = judge_changes(acceptance, new.of_factuals(crossed.members), self.reject)
                     fewer.append(less.of_factuals(new.owner))
@@ -336,14 +340,15 @@ class SparseSearch:
         return steps
 
     def _query_costs(
-        self, crossed: ChangedCells, some: Ints, cells: Floats, acceptance: Acceptance, steps: Floats
+        self, rows: Floats, of: Ints, cells: Floats, acceptance: Acceptance, steps: Floats, also: list[Floats]
     ) -> Winners:
-        """Return the valid ones of some crossings, with their costs; owners are positions among `some`."""
-        rows = self._rows(crossed, some, acceptance)
-        scores, wanted = acceptance.query(rows)
-        place = np.flatnonzero(wanted)
-        rows, scores = rows[place], scores[place]
-        of = crossed.of[some[place]]
+        """Return the valid ones of some crossings, with their costs; owners are positions among `rows`.
+
+        The query includes the rows of `also`, which are needed later.
+        """
+        scores, wanted = acceptance.query(np.concatenate([rows, *also]))
+        place = np.flatnonzero(wanted[: of.size])
+        rows, scores, of = rows[place], scores[place], of[place]
         near = acceptance.distance(rows, of)
         cost = self.caution.cost(steps[place], near, scores)
         valid = Winners.chosen(place, rows, scores, acceptance.scale.join(cells[place], near, acceptance.origins[of]))
@@ -395,28 +400,22 @@ class SparseSearch:
         admitted = acceptance.admits(rows, of)
         return admitted if self.reject is None else admitted & ~self.reject(rows, acceptance.matrix[of])
 
-    def _choose_fewer(self, pools: Candidates, acceptance: Acceptance, done_at: Ints, k: int) -> Iterator[Winners]:
-        """Yield draws with fewer changes than the chosen crossings, some of which may have been skipped."""
-        which = np.flatnonzero(done_at > 1)
-        at_once = self._at_once(pools)
-        for first in range(0, which.size, at_once):
-            members = which[first : first + at_once]
-            yield self._starts(pools, acceptance, members, max(k, STARTS), plausible=True, most=done_at[members] - 1)
-
     def _choose_drawn(
-        self, pools: Candidates, acceptance: Acceptance, which: Ints, n_found: Ints, has_harmed: Bools, k: int
+        self, pools: Candidates, acceptance: Acceptance, most: Ints, nothing: Bools, has_harmed: Bools, k: int
     ) -> Iterator[Winners]:
-        """Yield the best valid draws, to be refined (steps 3 and 4)."""
-        at_once = self._at_once(pools)
+        """Yield the best valid draws with at most `most` changes.
+
+        They are refined (steps 3 and 4), or have fewer changes than the chosen crossings, some of which may have been
+        skipped. `nothing` says which factuals have no crossing without a harmful change, `has_harmed` which have one
+        with such a change.
+        """
+        at_once, which = self._at_once(pools), np.flatnonzero(most > 0)
         for first in range(0, which.size, at_once):
             members = which[first : first + at_once]
-            starts = self._starts(pools, acceptance, members, max(k, STARTS), plausible=True)
+            n_starts = np.maximum(k, np.where((nothing & has_harmed)[members], STARTS_AFTER_HARM, STARTS))
+            starts = self._starts(pools, acceptance, members, n_starts, plausible=True, most=most[members])
             yield starts
-            nothing = n_found[members] == 0
-            harmed = members[nothing & has_harmed[members]]
-            if harmed.size:
-                yield self._starts(pools, acceptance, harmed, max(k, STARTS_AFTER_HARM), plausible=True)
-            without = members[nothing & ~has_harmed[members] & ~np.isin(members, starts.owner)]
+            without = members[(nothing & ~has_harmed)[members] & ~np.isin(members, starts.owner)]
             if without.size and self.least > -np.inf:
                 yield self._starts(pools, acceptance, without, max(k, STARTS), plausible=False)
 
@@ -430,33 +429,37 @@ class SparseSearch:
         pools: Candidates,
         acceptance: Acceptance,
         members: Ints,
-        k: int,
+        k: Ints | int,
         *,
         plausible: bool,
         most: Ints | None = None,
     ) -> Winners:
         """Return the best `k` valid draws of some factuals: at or above the floor, or else the most plausible ones.
 
-        With `most`, only draws with at most `most` changes, and without missing values where the factual has a value.
+        With `most`, only draws with at most `most` changes; if it is less than the number of columns, also without missing
+        values where the factual has a value.
         """
         separate, owner = pools.separate(members)
         rows = np.asfortranarray(acceptance.complete(separate.rows, owner))
         ordering = self.problem.order if plausible else self._by_plausibility()
         score, admit = self._scoring(rows, owner, acceptance, self.least if plausible else -np.inf)
+        bounded = np.zeros(len(acceptance), dtype=bool)
+        bounded[members] = False if most is None else most < rows.shape[1]
 
         def keep_known(some: Ints) -> Bools:
             kept = np.asarray((np.isnan(rows[some]) <= np.isnan(acceptance.matrix[owner[some]])).all(axis=1))
+            kept |= ~bounded[owner[some]]
             if admit is not None:
                 kept[kept] = admit(some[kept])
             return kept
 
-        chosen = self._selector(acceptance).select(
+        chosen = Selector(self.problem.features, self.problem.mutable, acceptance.query, DRAWS_AT_ONCE).select(
             replace(separate, rows=rows),
             acceptance.matrix[members],
             k,
             ordering=ordering,
-            max_changes=most,
-            admit=admit if most is None else keep_known,
+            max_changes=most if bounded.any() else None,
+            admit=keep_known if bounded.any() else admit,
             score=score,
         )
         return chosen.of_factuals(members)
@@ -467,6 +470,19 @@ class SparseSearch:
 
     def _selector(self, acceptance: Acceptance) -> Selector:
         return Selector(self.problem.features, self.problem.mutable, acceptance.query)
+
+
+def _stops(at: Ints, begin: Ints, end: Ints, ends: Ints) -> Ints:
+    """Return where a query ends that begins at `at`: after one turn, or more if these have few crossings."""
+    turn = np.searchsorted(ends, at - begin, side="right")
+    stop = first = np.minimum(begin + ends[turn], end)
+    while (stop < end).any():
+        turn = np.minimum(turn + 1, ends.size - 1)
+        later = np.minimum(begin + ends[turn], end)
+        if (later - first).sum() > WORTH_A_QUERY:
+            break
+        stop = later
+    return stop
 
 
 def _turns(n_crossings: int) -> Ints:

@@ -72,7 +72,7 @@ def tabulate(
         computed=tuple(schema.names[j] for j in sorted(uncounted)),
         derived=tuple(schema.names[j] for j in sorted(problem.derived)),
         kinds=dict(schema.kinds),
-        ranges=_ranges(schema),
+        ranges=dict(schema.ranges),
         draws=None if drawn is None else pd.Series(drawn, index=factuals.index, name="draws"),
         run=Run(
             settings={**settings, **demanded, "rows_queried": cost.rows_queried},
@@ -162,13 +162,6 @@ def _measure_table(explained: Explanation) -> pd.DataFrame:
     return pd.DataFrame({**measures, **winners.reported})
 
 
-def _ranges(schema: Schema) -> dict[Any, tuple[Any, Any]]:
-    """Return the lowest and highest training value of each number, as the user writes them."""
-    numeric = [f for f in schema.features if f.is_numeric and not np.isnan(f.low)]
-    ends = {f.name: pd.Series(f.decode(np.array([f.low, f.high]))) for f in numeric}
-    return {name: (pair.iloc[0], pair.iloc[1]) for name, pair in ends.items()}
-
-
 def binding_table(explained: Explanation) -> pd.DataFrame:
     """Return `breaks`, `tried` and `passed` by constraint (step 2)."""
     constraints = explained.problem.constraints
@@ -215,12 +208,13 @@ def unexplained_table(
     generator = problem.generator
     without = np.setdiff1d(np.arange(len(factuals)), owner)
     denied = without[~factuals.wanted[without]]
-    keys = pool_keys(generator, factuals.matrix[denied], fixed_columns(generator))
-    pool, first = np.unique(keys, return_index=True)  # reasons depend on the fixed values alone
-    n_samples = None if drawn is None else int(drawn.max(initial=0))
-    reasons = why_none(generator, factuals.matrix[denied[first]], n_samples, also=_demands(problem))
     words = np.full(without.size, ALREADY, dtype=object)
-    words[~factuals.wanted[without]] = reasons[np.searchsorted(pool, keys)]
+    if denied.size:
+        keys = pool_keys(generator, factuals.matrix[denied], fixed_columns(generator))
+        pool, first = np.unique(keys, return_index=True)  # reasons depend on the fixed values alone
+        n_samples = None if drawn is None else int(drawn.max(initial=0))
+        reasons = why_none(generator, factuals.matrix[denied[first]], n_samples, also=_demands(problem))
+        words[~factuals.wanted[without]] = reasons[np.searchsorted(pool, keys)]
     for i, reason in contradictions.items():
         words[np.searchsorted(without, i)] = f"{NO_ROOM}: {reason}"
     frame = pd.DataFrame({"reason": pd.Series(words, dtype=object), "prediction": factuals.scores[without]})

@@ -66,7 +66,7 @@ from mcce.plausibility.kernels import (
     score_cells,
     share_cells,
 )
-from mcce.plausibility.linear import Linear
+from mcce.plausibility.linear import Linear, folds_of
 from mcce.rng import hash_rows
 from mcce.samplers.density import DRAWN_AS_IT_IS, find_point_masses, silverman
 from mcce.storage.fields import BOOL, FLOAT, INT32, UINT8, check_between, require, stored
@@ -386,8 +386,8 @@ class Plausibility:
         rows, fold = rowwise(factuals), self.fold_of(factuals)
         share = np.empty((rows.shape[0], self.conditionals[0].targets.size))
         room = self._room_for_cells(1)
-        for k, trees in enumerate(self._trees):
-            share_cells(rows, np.flatnonzero(fold == k), self._bins[k], trees, BINS - 1, room, share)
+        for k in folds_of(fold):
+            share_cells(rows, np.flatnonzero(fold == k), self._bins[k], self._trees[k], BINS - 1, room, share)
         origins = self.origins(rows)
         return Own(rows, share, self._joint(rows, fold, origins)[0], self.distance(rows, fold, origins))
 
@@ -427,10 +427,9 @@ class Plausibility:
 
     def move_origins(self, origins: Origins, places: Ints, rows: Floats, fold: Ints) -> None:
         """Replace some origins by other rows, given their folds, so that the rows made from them differ less."""
-        for k, others in enumerate(self.neighbours):
+        for k in folds_of(fold):
             mine = np.flatnonzero(fold == k)
-            if mine.size:
-                move_origins(places[mine], rows[mine], origins.rows, others, self.scale, origins.near)
+            move_origins(places[mine], rows[mine], origins.rows, self.neighbours[k], self.scale, origins.near)
         for known in (origins.cells, origins.scores):
             known.holds[places % known.holds.size] = -1
 
@@ -448,9 +447,9 @@ class Plausibility:
         made, out = MadeRows(rows, origins.places, origins.rows), np.ones((3, fold.size))
         own = OwnCells(origins.own.rows, origins.own.share, origins.of)
         room = np.empty(self.scale.size, np.uint8), np.empty(self.conditionals[0].targets.size, bool)
-        for k, trees in enumerate(self._trees):
+        for k in folds_of(fold):
             some = np.flatnonzero(fold == k)
-            score_cells(made, some, own, self._bins[k], trees, BINS - 1, origins.cells, *room, out)
+            score_cells(made, some, own, self._bins[k], self._trees[k], BINS - 1, origins.cells, *room, out)
         least, logs, outside = out
         raw = self.joint.raw(logs.round(9), *self.linear.parts(made, fold, origins.scores))
         return raw, least, outside
@@ -786,7 +785,7 @@ def _distances(
     enough = np.full(fold.size, -np.inf) if enough is None else enough
     known = _room_for_distances(1, neighbours) if known is None else known
     room = np.empty(known.sums.shape[1]), np.empty(NEAREST)
-    for k, others in enumerate(neighbours):
-        mean_of_nearest(made, np.flatnonzero(fold == k), others, scale, enough, known, *room, out)
+    for k in folds_of(fold):
+        mean_of_nearest(made, np.flatnonzero(fold == k), neighbours[k], scale, enough, known, *room, out)
     # rounding preserves ties: the order of summation depends on the origin of a row
     return np.asarray(np.minimum(out, FARTHEST).round(10))

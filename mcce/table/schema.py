@@ -172,6 +172,13 @@ class Schema:
         return frame
 
     @cached_property
+    def ranges(self) -> dict[Any, tuple[Any, Any]]:
+        """The lowest and highest training value of each number, as the user writes them."""
+        numeric = [f for f in self.features if f.is_numeric and not np.isnan(f.low)]
+        ends = {f.name: pd.Series(f.decode(np.array([f.low, f.high]))) for f in numeric}
+        return {name: (pair.iloc[0], pair.iloc[1]) for name, pair in ends.items()}
+
+    @cached_property
     def _labels(self) -> pd.Index[Any]:
         """The column labels as an Index."""
         labels: pd.Index[Any] = pd.Index(self.names, tupleize_cols=False)

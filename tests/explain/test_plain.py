@@ -167,6 +167,17 @@ def test_rarely_valid_pools_are_searched_completely(share_valid, k, shared, monk
         assert len(model.queried) > ROUNDS[-1]
 
 
+@pytest.mark.parametrize("few", [0, 10_000])
+@pytest.mark.parametrize("share_valid", [0.02, 0.5])
+def test_number_of_candidates_may_differ_by_factual(share_valid, few):
+    pools, factuals = random_pools(np.random.default_rng(3), 4, 400, False, 4)
+    k = np.array([1, 9, 2, 5])
+    chosen = Selector(FEATURES, MUTABLE, Model(3, share_valid), few).select(pools, factuals, k)
+    found = chosen_by_factual(chosen, pools, 4)
+    for f, most in enumerate(k.tolist()):
+        assert found[f] == plain_way(pools, factuals, most, Model(3, share_valid))[f]
+
+
 @examples(10)
 @given(seed=st.integers(0, 2**32 - 1), k=st.integers(1, 5), share_valid=st.sampled_from([0.0, 0.01, 0.3, 1.0]))
 def test_no_candidate_is_queried_twice(seed, k, share_valid):

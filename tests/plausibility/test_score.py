@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcce.plausibility import score
 from mcce.plausibility.score import NEAREST, Plausibility, Scale
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
@@ -242,6 +243,18 @@ def test_distance_matches_a_brute_force_search_for_any_call():
         both = np.isnan(others) & np.isnan(rows[i])
         steps = np.where(both, 0.0, np.where(np.isnan(others) | np.isnan(rows[i]), 1.0, steps))
         assert found[i] == pytest.approx(np.sort(steps.sum(axis=1))[:NEAREST].mean(), abs=1e-10)
+
+
+def test_kernels_are_called_only_for_folds_with_rows(monkeypatch):
+    rng, called = np.random.default_rng(1), []
+    scorer, _ = fit(gaussian(300, rng))
+    rows = gaussian(3, rng).to_numpy()
+    for name in ("score_cells", "mean_of_nearest"):
+        kernel = getattr(score, name)
+        monkeypatch.setattr(score, name, lambda *args, kernel=kernel, name=name: (called.append(name), kernel(*args)))
+    assert len(scorer.conditionals) > 1
+    assert np.isfinite(scorer.score(rows, np.full(3, 1))).all()
+    assert called == ["score_cells", "mean_of_nearest"]
 
 
 @pytest.mark.slow
