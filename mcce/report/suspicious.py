@@ -262,8 +262,8 @@ def _far_step(answers: Answered, usual: Usual, row: int, j: int) -> str:
     least, most = usual.factors[name]
     way, end, factor = ("higher", "at most", most) if new > old else ("lower", "at least", least)
     return (
-        f"{names.label(name)} {after} is {value_text(new / old, 2)} times {before}; of the accepted training rows most "
-        f"similar to a refused one and {way}, 95% have {end} {value_text(factor, 2)} times its value"
+        f"{names.label(name)} {after} is {value_text(new / old, 3)} times {before}; of the accepted training rows most "
+        f"similar to a refused one and {way}, 95% have {end} {value_text(factor, 3)} times its value"
     )
 
 

@@ -80,7 +80,7 @@ OPPOSITE = "opposite to the usual direction"
             {"loan": 2_000},
             "far step",
             "loan 2,000 is 0.1 times 20,000; of the accepted training rows most similar to a refused one and lower, "
-            "95% have at least 0.12 times its value",
+            "95% have at least 0.125 times its value",
         ),
         (
             {"salary": 135_000, "job": "surgeon"},
