@@ -11,8 +11,8 @@
    ten of these the same one is farther inside the decision, that is the direction.
 3. For every amount that may change, that is a number other than a code (`mcce.table.suggest.is_code`), the 90 per cent
    point of its positive values, and the usual factor between up to 256 refused rows and the five accepted ones most
-   similar to each, of up to 2,000: of the pairs with a higher amount in the accepted row the 95 per cent point, and of
-   those with a lower one the 5 per cent point, if there are at least 50.
+   similar to each, of up to 2,000: of the pairs with a higher amount in the accepted row the 97.5 per cent point, and
+   of those with a lower one the 2.5 per cent point, if there are at least 50.
 4. Features that look like unchangeable facts (`mcce.table.suggest`), unless a constraint of the explainer limits
    them. `MCCE.fit` warns of these.
 
@@ -60,7 +60,7 @@ from mcce.wording import Parameter, PythonOnly, Setting, call
 MOST_LEVELS, FEWEST_ALIKE = 20, 100
 HIGH, QUARTILE = 0.9, 0.75
 REFUSED, ACCEPTED, NEAREST = 256, 2000, 5
-FEWEST_PAIRS, FARTHEST = 50, 0.95
+FEWEST_PAIRS, FARTHEST = 50, 0.975
 ASKED_ROWS, APART = 128, (0.1, 0.9)
 DIFFERING, AGREEING = 0.1, 0.9
 NAMED = 5

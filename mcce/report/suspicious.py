@@ -263,7 +263,7 @@ def _far_step(answers: Answered, usual: Usual, row: int, j: int) -> str:
     way, end, factor = ("higher", "at most", most) if new > old else ("lower", "at least", least)
     return (
         f"{names.label(name)} {after} is {value_text(new / old, 3)} times {before}; of the accepted training rows most "
-        f"similar to a refused one and {way}, 95% have {end} {value_text(factor, 3)} times its value"
+        f"similar to a refused one and {way}, 97.5% have {end} {value_text(factor, 3)} times its value"
     )
 
 

@@ -204,7 +204,7 @@ def test_usual_factors_are_those_of_the_most_similar_accepted_rows():
     for name in ("loan", "salary"):
         ratio = theirs[name] / ours[name]
         lower, higher = ratio[ratio < 1.0], ratio[ratio > 1.0]
-        assert factors[name][0] == pytest.approx(lower.quantile(0.05) if lower.size >= 50 else -np.inf)
-        assert factors[name][1] == pytest.approx(higher.quantile(0.95) if higher.size >= 50 else np.inf)
+        assert factors[name][0] == pytest.approx(lower.quantile(0.025) if lower.size >= 50 else -np.inf)
+        assert factors[name][1] == pytest.approx(higher.quantile(0.975) if higher.size >= 50 else np.inf)
     assert np.isfinite(factors["loan"][0])
     assert np.isfinite(factors["salary"][1])

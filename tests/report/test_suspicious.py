@@ -80,13 +80,13 @@ OPPOSITE = "opposite to the usual direction"
             {"loan": 2_000},
             "far step",
             "loan 2,000 is 0.1 times 20,000; of the accepted training rows most similar to a refused one and lower, "
-            "95% have at least 0.125 times its value",
+            "97.5% have at least 0.125 times its value",
         ),
         (
             {"salary": 135_000, "job": "surgeon"},
             "far step",
             "salary 135,000 is 4.5 times 30,000; of the accepted training rows most similar to a refused one and "
-            "higher, 95% have at most 4 times its value",
+            "higher, 97.5% have at most 4 times its value",
         ),
         ({"savings": 21_500}, "money from nowhere", "savings changes by 20,500, more than loan"),
         ({"debt": 9_500}, "money from nowhere", "debt changes by -20,500, more than loan"),
