@@ -479,9 +479,9 @@ class Counterfactuals:
         event or another fact; in which education or a duration falls, or a duration grows by years; that go opposite
         to the usual direction of the decision; with a number that contradicts a level, such as a salary beside
         "unemployed"; with an amount that rises from 0 to a high value, or savings that rise by more than the loan; with
-        a level that becomes "other" or "unknown"; with a long step to the edge of the training range, or to a small
-        fraction of the loan. The severity "note" is assigned to counterfactuals that are merely unusual: a large step,
-        a value at the edge of the training range, a change that is rare or larger than needed.
+        a level that becomes "other", "unknown" or a worse situation; with an amount that changes by a larger factor
+        than between similar training rows. The severity "note" is assigned to counterfactuals that are merely unusual:
+        a large step, a value at the edge of the training range, a change that is rare or larger than needed.
         `mcce.plausibility.stop_reasons` and `mcce.report.suspicious` define the reasons. The sparse search prefers
         counterfactuals without a reason to stop. A counterfactual that is not listed is not necessarily good advice.
 

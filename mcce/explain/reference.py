@@ -1,25 +1,29 @@
 """Usual values and helpful directions of training rows, by which counterfactuals are checked before they are sent.
 
-1. For every number that may change, the distance of the 5 and the 95 per cent point of its values; the 90 per cent
-   point of its positive values, unless it is a code (`mcce.table.suggest.is_code`); and the values between which 98 per
-   cent lie: for all rows, and for those that share a level of a feature with at most twenty levels, if there are at
-   least a hundred. A level has low values if their 99 per cent point, with missing values counted as the lowest, is
-   below the upper quartile of all rows. Durations are found by `mcce.table.suggest.find_durations`.
+1. For every number that may change, the distance of the 5 and the 95 per cent point of its values, and the values
+   between which 98 per cent lie: for all rows, and for those that share a level of a feature with at most twenty
+   levels, if there are at least a hundred. A level has low values if their 99 per cent point, with missing values
+   counted as the lowest, is below the upper quartile of all rows. Durations are found by
+   `mcce.table.suggest.find_durations`.
 2. For every number and ordered feature that may change, the direction that helps over the refused as a whole
    (`usual_directions`): the model is queried for up to 128 refused training rows with the feature set to its 10 per
    cent point, and to its 90 per cent point. If the two predictions differ for at least one row in ten, and for nine in
    ten of these the same one is farther inside the decision, that is the direction.
-3. Features that look like unchangeable facts (`mcce.table.suggest`), unless a constraint of the explainer limits
+3. For every amount that may change, that is a number other than a code (`mcce.table.suggest.is_code`), the 90 per cent
+   point of its positive values, and the usual factor between up to 256 refused rows and the five accepted ones most
+   similar to each, of up to 2,000: of the pairs with a higher amount in the accepted row the 97.5 per cent point, and
+   of those with a lower one the 2.5 per cent point, if there are at least 50.
+4. Features that look like unchangeable facts (`mcce.table.suggest`), unless a constraint of the explainer limits
    them. `MCCE.fit` warns of these.
 
 The learned parts contain no training rows, but quantiles of groups.
 
 `warn_of_factuals` warns of factuals unlike the training rows:
 
-4. A number beyond the lowest or highest training value by more than a fifth of their distance, and by more than four
+5. A number beyond the lowest or highest training value by more than a fifth of their distance, and by more than four
    times the mean excess of the outer tenth over its inner end, so that the next value of a long tail is not unusual (of
    an exponential tail one in 55 new extremes goes farther). Tails are not checked with fewer than 100 training rows.
-5. A fixed level that no training row has, or a pair of fixed levels that no training row has although at least five
+6. A fixed level that no training row has, or a pair of fixed levels that no training row has although at least five
    would be expected under independence. Of three or more levels, or of rare ones, many combinations are new in any
    table.
 
@@ -40,6 +44,7 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints import Allow, read, simplest
+from mcce.distances.measures import tail_robust
 from mcce.exceptions import AdviceWarning, MCCEError, spell, warn
 from mcce.explain.order import Margins
 from mcce.generators.base import Generator
@@ -54,6 +59,8 @@ from mcce.wording import Parameter, PythonOnly, Setting, call
 
 MOST_LEVELS, FEWEST_ALIKE = 20, 100
 HIGH, QUARTILE = 0.9, 0.75
+REFUSED, ACCEPTED, NEAREST = 256, 2000, 5
+FEWEST_PAIRS, FARTHEST = 50, 0.975
 ASKED_ROWS, APART = 128, (0.1, 0.9)
 DIFFERING, AGREEING = 0.1, 0.9
 NAMED = 5
@@ -89,6 +96,8 @@ def learn_usual(
     name = {j: schema.features[j].name for j in mutable.tolist()}
     directions = usual_directions(matrix, wanted, schema, mutable, question, margins)
     durations = find_durations(schema.features, list(matrix.T))
+    amounts = [j for j in numbers if (matrix[:, j] > 0.0).any() and not is_code(schema.features[j], matrix[:, j])]
+    refused, accepted = _similar_pairs(matrix, wanted, schema.features, weights) if amounts else (matrix[:0],) * 2
     return Usual(
         directions={name[j]: way for j, way in directions.items()},
         spreads={
@@ -97,9 +106,9 @@ def learn_usual(
         },
         highs={
             name[j]: _points(np.where(matrix[:, j] > 0.0, matrix[:, j], np.nan), (HIGH, HIGH), weights)[0]
-            for j in numbers
-            if (matrix[:, j] > 0.0).any() and not is_code(schema.features[j], matrix[:, j])
+            for j in amounts
         },
+        factors={name[j]: _usual_factors(refused[:, j], accepted[:, j]) for j in amounts},
         edges=tuple(
             tuple(edge)
             for at in range(0, len(numbers), READ_TOGETHER)
@@ -142,12 +151,41 @@ def _edges(matrix: Floats, features: Sequence[Feature], columns: Sequence[int], 
     return list(chain.from_iterable(found))
 
 
+def _similar_pairs(
+    matrix: Floats, wanted: Bools, features: Sequence[Feature], weights: Floats | None
+) -> tuple[Floats, Floats]:
+    """Return refused rows, and the accepted rows most similar to each (step 3); the refused ones are repeated."""
+    refused = matrix[_evenly(np.flatnonzero(~wanted), REFUSED)]
+    accepted = matrix[_evenly(np.flatnonzero(wanted), ACCEPTED)]
+    n_nearest = min(NEAREST, len(accepted))
+    if not n_nearest or not len(refused):
+        return matrix[:0], matrix[:0]
+    _, distances = tail_robust(features, matrix, weights).to_each(accepted, refused)
+    nearest = np.argsort(distances, axis=1, kind="stable")[:, :n_nearest]
+    return np.repeat(refused, n_nearest, axis=0), accepted[nearest.ravel()]
+
+
+def _evenly(rows: Ints, most: int) -> Ints:
+    """Return at most so many of the rows, evenly spaced."""
+    return rows[np.unique(np.linspace(0, max(rows.size - 1, 0), most).astype(np.intp))[: rows.size]]
+
+
+def _usual_factors(refused: Floats, accepted: Floats) -> tuple[float, float]:
+    """Return the smallest and the largest usual factor between similar rows; infinite if there are few pairs."""
+    both = (refused > 0.0) & (accepted > 0.0)
+    factors = accepted[both] / refused[both]
+    falls, rises = factors[factors < 1.0], factors[factors > 1.0]
+    return (
+        float(np.quantile(falls, 1.0 - FARTHEST)) if falls.size >= FEWEST_PAIRS else -np.inf,
+        float(np.quantile(rises, FARTHEST)) if rises.size >= FEWEST_PAIRS else np.inf,
+    )
+
+
 def usual_directions(
     matrix: Floats, wanted: Bools, schema: Schema, mutable: Ints, question: PredictsEncoded, margins: Margins | None
 ) -> dict[int, int]:
     """Return the columns in which one direction helps over the refused: 1 if it is up, -1 if it is down (step 2)."""
-    refused = np.flatnonzero(~wanted)
-    some = refused[np.unique(np.linspace(0, max(refused.size - 1, 0), ASKED_ROWS).astype(np.intp))[: refused.size]]
+    some = _evenly(np.flatnonzero(~wanted), ASKED_ROWS)
     columns = [j for j in mutable.tolist() if schema.features[j].is_numeric or schema.features[j].kind == "ordered"]
     ends = {j: _apart(matrix[:, j], schema.features[j]) for j in columns if not np.isnan(matrix[:, j]).all()}
     if not some.size or not ends:
@@ -179,7 +217,7 @@ def _apart(column: Floats, feature: Feature) -> Floats:
 def unchangeable_features(
     frame: pd.DataFrame, schema: Schema, fixed: Sequence[Hashable], constraints: Any
 ) -> dict[Hashable, Suggestion]:
-    """Return the features that may change and look like facts, unless a constraint limits them (step 3)."""
+    """Return the features that may change and look like facts, unless a constraint limits them (step 4)."""
     found = find_unchangeable(frame, schema, {*fixed})
     if not found:
         return {}
@@ -277,7 +315,7 @@ def warn_of_factuals(matrix: Floats, index: pd.Index[Any], generator: Generator,
 
 
 def _unseen_levels(matrix: Floats, generator: Generator) -> dict[int, str]:
-    """Return the rows with a fixed level, or a pair of them, that is missing in training (step 5), in words."""
+    """Return the rows with a fixed level, or a pair of them, that is missing in training (step 6), in words."""
     if not len(generator.training_givens_):  # a chain that was saved without them
         return {}
     columns = [generator.schema_.names.index(name) for name in generator.fixed_]

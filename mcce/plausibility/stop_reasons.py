@@ -17,13 +17,16 @@ and `mcce.report.suspicious` lists those that have one. Reasons for a changed fe
 7. `contradicts a level`: a number is above 99 per cent of the training rows with one of the levels of the
    counterfactual, and these are low: 99 per cent of them are below the upper quartile of all rows. Example: a salary
    with the level "unemployed".
-8. `unspecific level`: the new level means "other" or "unknown", or is a mark such as "?".
-9. `far step`: a number that is positive in 99 per cent of the training rows moves farther than the distance of the 5
-   and the 95 per cent point, to a value beyond 99 per cent of the rows; or a loan (recognised by its name) that was not
-   above 99 per cent of the rows falls below an eighth (`LEAST_PART`).
+8. `unspecific level`: the new level means "other" or "unknown", or is a mark such as "?"; or it is the number of a
+   class, such as an occupation (recognised by its name).
+9. `worse situation`: the new level is a situation that nobody aims for, such as "unemployed" or "with parents".
+10. `far step`: a positive amount changes by a larger factor than it does between 97.5 per cent of the refused training
+    rows and the accepted ones most similar to them (`Usual.factors`). A factual beyond 99 per cent of the rows may move
+    any distance towards them. An amount that is 0 in some rows may fall by any factor, and rise up to the bound of
+    reason 5.
 
-Reasons 1 to 6, and 9 for loans, are bounds on one column, given the factual (`StopRules.bounds`), so rows can be drawn
-within them; the bound of reason 6 uses the factual's loan. Rows with the other reasons are drawn and rejected.
+Reasons 1 to 6, 8 for numbers, and 10 are bounds on one column, given the factual (`StopRules.bounds`), so rows can be
+drawn within them; the bound of reason 6 uses the factual's loan. Rows with the other reasons are drawn and rejected.
 """
 
 from __future__ import annotations
@@ -40,11 +43,12 @@ from mcce.storage.fields import check_type, require
 from mcce.storage.state import stateful
 from mcce.table import Feature
 from mcce.table.dtypes import is_dated
-from mcce.table.words import DEBT, SAVINGS, is_education, is_loan, is_unspecific, name_words
+from mcce.table.words import DEBT, SAVINGS, is_class, is_education, is_loan, is_unspecific, is_worse, name_words
 
 YEARS = 2
-LEAST_PART = 1 / 8  # of the loan
-PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE, UNSPECIFIC, FAR_STEP = REASONS = (
+PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE, UNSPECIFIC, WORSE, FAR_STEP = (
+    REASONS
+) = (
     "past event or fact",
     "cannot fall",
     "duration",
@@ -53,6 +57,7 @@ PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE, 
     "from nothing to much",
     "money from nowhere",
     "unspecific level",
+    "worse situation",
     "far step",
 )
 
@@ -81,6 +86,8 @@ class Usual:
     directions : feature to 1 if higher values help over the refused as a whole, -1 if lower ones do
     spreads : number to the distance of the 5 and the 95 per cent point of its values
     highs : amount, that is a number other than a code, to the 90 per cent point of its positive values
+    factors : amount to the smallest and the largest usual factor between a refused row and similar accepted ones;
+        infinite if unknown
     edges : for numbers, the values between which nearly all lie
     durations : duration to the number of its units in a year
     unchangeable : feature to the reason why it cannot be changed
@@ -89,6 +96,7 @@ class Usual:
     directions: Mapping[Any, int] = field(default_factory=dict)
     spreads: Mapping[Any, float] = field(default_factory=dict)
     highs: Mapping[Any, float] = field(default_factory=dict)
+    factors: Mapping[Any, tuple[float, float]] = field(default_factory=dict)
     edges: tuple[tuple[Any, ...], ...] = ()
     durations: Mapping[Any, float] = field(default_factory=dict)
     unchangeable: Mapping[Any, str] = field(default_factory=dict)
@@ -96,10 +104,14 @@ class Usual:
     def check_state(self) -> None:
         """Raise if stored parts have the wrong types."""
         floats = dict.fromkeys(("spreads", "highs", "durations"), float)
-        for name, kind in {"directions": int, **floats, "unchangeable": str}.items():
+        for name, kind in {"directions": int, **floats, "factors": tuple, "unchangeable": str}.items():
             check_type(getattr(self, name), name, dict)
             for value in getattr(self, name).values():
                 check_type(value, name, kind)
+        for pair in self.factors.values():
+            require(len(pair) == 2, "a pair of factors does not have 2 parts")
+            for factor in pair:
+                check_type(factor, "factors", float)
         check_type(self.edges, "edges", tuple)
         for edge in self.edges:
             check_type(edge, "edges", tuple)
@@ -180,14 +192,15 @@ class StopRules:
         return found
 
     @cached_property
-    def _unspecific(self) -> dict[int, list[float]]:
-        """The codes of unspecific levels, by the position of the column."""
-        found = {
-            j: [code for level, code in column.codes.items() if is_unspecific(level)]
+    def _unwanted(self) -> list[tuple[str, int, list[float]]]:
+        """The codes of levels that no column should change to, with the reason and the position of the column."""
+        return [
+            (reason, j, codes)
             for j, column in enumerate(self.columns)
             if not column.is_number and column.name not in self.usual.unchangeable
-        }
-        return {j: codes for j, codes in found.items() if codes}
+            for reason, is_unwanted in ((UNSPECIFIC, is_unspecific), (WORSE, is_worse))
+            if (codes := [code for level, code in column.codes.items() if is_unwanted(level)])
+        ]
 
     @cached_property
     def _ends(self) -> dict[Hashable, tuple[float, float]]:
@@ -205,11 +218,11 @@ class StopRules:
             if self.columns[j].name in self.usual.unchangeable:
                 yield Stop(PAST, j, np.flatnonzero(changed[:, j]))
                 continue
-            for reason, low, high, beside in (*self._bounds(j, before, after), *self._far(j, before)):
+            for reason, low, high, beside in self._bounds(j, before, after):
                 outside = changed[:, j] & ((after[:, j] < low) | (after[:, j] > high))
                 yield Stop(reason, j, np.flatnonzero(outside), beside)
-        for j, codes in self._unspecific.items():
-            yield Stop(UNSPECIFIC, j, np.flatnonzero(changed[:, j] & np.isin(after[:, j], codes)))
+        for reason, j, codes in self._unwanted:
+            yield Stop(reason, j, np.flatnonzero(changed[:, j] & np.isin(after[:, j], codes)))
         for edge, j, k, code in self._low_edges:
             beyond = (after[:, k] == code) & (after[:, j] > edge.high) & changed[:, [j, k]].any(axis=1)
             yield Stop(AT_LEVEL, j, np.flatnonzero(beyond), edge)
@@ -230,13 +243,14 @@ class StopRules:
             low, high = np.fmax(low, bound.low), np.fmin(high, bound.high)
         return low, high
 
-    def _far(self, j: int, before: Floats) -> Iterator[_Bound]:
-        """Yield the bounds that a far step exceeds, given the factuals."""
-        (name, is_number, *_), own = self.columns[j], before[:, j]
-        if not is_number or name not in self._ends:
-            return
-        spread, (low, high) = self.usual.spreads[name], self._ends[name]
-        yield _Bound(FAR_STEP, np.minimum(own - spread, low), np.maximum(own + spread, high))
+    def _far(self, name: Hashable, own: Floats) -> _Bound:
+        """Return the values that differ from the factuals' by a usual factor."""
+        own = np.where(own > 0.0, own, np.nan)
+        lowest, highest = (own * factor for factor in self.usual.factors[name])
+        if name not in self._ends:
+            return _Bound(FAR_STEP, high=np.maximum(highest, self.usual.highs[name]))
+        low, high = self._ends[name]
+        return _Bound(FAR_STEP, np.where(own <= high, lowest, np.nan), np.where(own >= low, highest, np.nan))
 
     def _bounds(self, j: int, before: Floats, after: Floats | None = None) -> Iterator[_Bound]:
         """Yield the bounds on the values of one column, given the factuals, and the counterfactuals if known."""
@@ -251,13 +265,15 @@ class StopRules:
             yield _Bound(UNUSUAL_DIRECTION, high=own)
         if not is_number or name not in usual.spreads:
             return
+        if name not in usual.highs and is_class(name):
+            yield _Bound(UNSPECIFIC, own, own)
         if name in usual.durations:  # a negative value is a code
             yield _Bound(DURATION, high=np.where(own >= 0.0, own + YEARS * usual.durations[name], np.inf))
         if name in usual.highs:
             yield _Bound(FROM_NOTHING, high=np.where(np.isnan(own) | (own == 0.0), usual.highs[name], np.inf))
+        if name in usual.factors:
+            yield self._far(name, own)
         if is_loan(name):
-            if name in self._ends:
-                yield _Bound(FAR_STEP, low=np.where(own <= self._ends[name][1], LEAST_PART * own, -np.inf))
             return
         words = {*name_words(name)}
         if not words & (SAVINGS | DEBT):

@@ -7,8 +7,8 @@ The reasons are based on the training rows, on the names of the columns and on t
 1. `below the floor`: less plausible than required.
 2. The reasons of `mcce.plausibility.stop_reasons`: a past event or fact changes, an education or a duration falls, a
    duration grows by years, a change goes opposite to the usual direction, a number contradicts a level, an amount rises
-   from zero to much, money has no source, a level becomes "other" or "unknown", or a step is far. The sparse search
-   prefers answers without them (`mcce.explain.pipeline`).
+   from zero to much, money has no source, a level becomes "other", "unknown" or a worse situation, or a step is far.
+   The sparse search prefers answers without them (`mcce.explain.pipeline`).
 
 "note": the answer is unusual, but may be right.
 
@@ -57,6 +57,7 @@ from mcce.plausibility.stop_reasons import (
     PAST,
     UNSPECIFIC,
     UNUSUAL_DIRECTION,
+    WORSE,
     Edge,
     RuleColumn,
     Stop,
@@ -243,12 +244,27 @@ def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicio
     elif reason == FROM_NOWHERE:
         words = f"{label} changes by {by}, more than {names.label(beside)}"
     elif reason == FAR_STEP:
-        words = f"{label} {after} is too far from {before}"
+        words = _far_step(answers, usual, row, j)
     elif reason == UNSPECIFIC:
         words = f"{label} {after} does not say what to change to"
+    elif reason == WORSE:
+        words = f"{label} {after} is a situation that nobody aims for"
     else:
         words = f"{label} {after} is above 99% of {_group(names, beside)}"
     return Suspicion(row, reason, name, words)
+
+
+def _far_step(answers: Answered, usual: Usual, row: int, j: int) -> str:
+    """Return a far step in words, with its factor and the largest usual one."""
+    name, names = answers.after.columns[j], answers.names
+    before, after = (names.text(name, each.iloc[row, j]) for each in (answers.before, answers.after))
+    old, new = (float(each[row]) for each in answers.numbers(j))
+    least, most = usual.factors[name]
+    way, end, factor = ("higher", "at most", most) if new > old else ("lower", "at least", least)
+    return (
+        f"{names.label(name)} {after} is {value_text(new / old, 3)} times {before}; of the accepted training rows most "
+        f"similar to a refused one and {way}, 97.5% have {end} {value_text(factor, 3)} times its value"
+    )
 
 
 def _rare_change(answers: Answered, j: int) -> Iterator[Suspicion]:

@@ -130,6 +130,26 @@ UNSPECIFIC = _words(
     muu muut tuntematon
     """
 )
+CLASS = _words(
+    """
+    occupation profession sector industry region district
+    beruf branche wirtschaftszweig bundesland metier secteur
+    yrke naring bransje erhverv yrkesgrupp beroep bedrijfstak
+    ocupacion profesion professione settore ocupacao profissao setor zawod branza ammatti toimiala
+    """
+)
+WORSE = _words(
+    """
+    unemployed jobless homeless parents divorced widowed separated
+    arbeitslos obdachlos eltern geschieden verwitwet
+    chomeur chomeuse chomage divorce divorcee veuf veuve
+    arbeidsledig arbejdslos arbetslos foreldre foraldre foraldrar skilt skild
+    werkloos dakloos ouders gescheiden
+    desempleado desempleada divorciado divorciada disoccupato disoccupata genitori divorziato divorziata
+    desempregado desempregada bezrobotny bezrobotna rodzice tyoton vanhemmat
+    """
+)
+BESIDE = _words("with at in living lives bei chez hos bij con com de u")
 IN_A_YEAR = {
     word: times
     for times, words in (
@@ -183,6 +203,29 @@ def is_unspecific(level: Hashable) -> bool:
     if not isinstance(level, str) or not any(map(str.isalnum, level)):
         return isinstance(level, str)
     return UNSPECIFIC.issuperset(name_words(level))
+
+
+def is_worse(level: Hashable) -> bool:
+    """Return whether a level is a situation that nobody aims for.
+
+    Examples
+    --------
+    >>> is_worse("unemployed"), is_worse("living with parents"), is_worse("two parents"), is_worse("with")
+    (True, True, False, False)
+    """
+    words = {*name_words(level)} if isinstance(level, str) else set()
+    return bool(words & WORSE) and words <= WORSE | BESIDE
+
+
+def is_class(name: Hashable) -> bool:
+    """Return whether a name means classes without an order, such as occupations.
+
+    Examples
+    --------
+    >>> is_class("occupation_husb"), is_class("salary")
+    (True, False)
+    """
+    return any(word in CLASS for word in name_words(name))
 
 
 def is_age(name: Hashable) -> bool:

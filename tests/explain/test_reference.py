@@ -169,3 +169,42 @@ def test_edges_are_the_quantiles_of_each_group_and_read_once_for_all_columns(wei
             filled = filled.repeat(weights.astype(int))
         assert [edge.low, edge.high] == pytest.approx(np.quantile(column, [0.01, 0.99]), abs=1e-12)
         assert edge.is_low == (edge.level is not None and edge.high < np.quantile(filled, 0.75))
+
+
+def test_usual_factors_are_those_of_the_most_similar_accepted_rows():
+    rng = np.random.default_rng(3)
+    size = 300
+    loan = np.exp(rng.normal(9.0, 0.6, size)).round(-2) + 100
+    frame = pd.DataFrame(
+        {
+            "loan": loan,
+            "salary": np.exp(rng.normal(10.0, 0.4, size)).round(-2),
+            "kind": pd.Categorical(rng.choice(["a", "b"], size)),
+            "code": rng.integers(1, 4, size),
+            "rarely": np.where(rng.random(size) < 0.02, 7.5, 0.0),
+        }
+    )
+    explainer = mcce.MCCE(lambda rows: rows["loan"] < 0.35 * rows["salary"], decision=True, random_state=1)
+    factors = explainer.fit(frame).learned_.learn_usual().factors
+    assert {*factors} == {"loan", "salary", "rarely"}
+    assert factors["rarely"] == (-np.inf, np.inf), "too few pairs"
+
+    numbers = frame[["loan", "salary", "code", "rarely"]]
+    middle = numbers.quantile(0.95) - numbers.quantile(0.05)
+    span = np.ptp(numbers, axis=0)
+    scales = np.sqrt(span * middle.where(middle > 0.0, span))
+    accepted = frame["loan"] < 0.35 * frame["salary"]
+    refused = np.flatnonzero(~accepted)
+    pairs = []
+    for i in refused[np.unique(np.linspace(0, refused.size - 1, 256).astype(int))]:
+        steps = (numbers[accepted] - numbers.loc[i]).abs() / scales
+        apart = steps.sum(axis=1) + (frame.loc[accepted, "kind"] != frame.loc[i, "kind"])
+        pairs += [(i, k) for k in apart.sort_values(kind="stable").index[:5]]
+    ours, theirs = (frame.loc[[pair[side] for pair in pairs]].reset_index(drop=True) for side in (0, 1))
+    for name in ("loan", "salary"):
+        ratio = theirs[name] / ours[name]
+        lower, higher = ratio[ratio < 1.0], ratio[ratio > 1.0]
+        assert factors[name][0] == pytest.approx(lower.quantile(0.025) if lower.size >= 50 else -np.inf)
+        assert factors[name][1] == pytest.approx(higher.quantile(0.975) if higher.size >= 50 else np.inf)
+    assert np.isfinite(factors["loan"][0])
+    assert np.isfinite(factors["salary"][1])

@@ -11,11 +11,14 @@ from mcce.plausibility.stop_reasons import Edge, RuleColumn, StopRules, Usual
 
 NUMBERS = ["salary", "savings", "debt", "loan", "years_employed"]
 COLUMNS = [RuleColumn(name, True, True, {}) for name in NUMBERS]
-COLUMNS.append(RuleColumn("job", False, False, {"none": 0.0, "nurse": 1.0, "Other": 2.0, "Other-service": 3.0}))
+JOBS = {"none": 0.0, "nurse": 1.0, "Other": 2.0, "Other-service": 3.0, "unemployed": 4.0}
+COLUMNS.append(RuleColumn("job", False, False, JOBS))
+COLUMNS.append(RuleColumn("occupation", True, True, {}))
 USUAL = Usual(
     directions={"salary": 1},
-    spreads=dict.fromkeys(NUMBERS, 10_000.0),
-    highs={"salary": 60_000.0},
+    spreads=dict.fromkeys([*NUMBERS, "occupation"], 10_000.0),
+    highs={"salary": 60_000.0, "savings": 5_000.0, "loan": 50_000.0},
+    factors={"salary": (-np.inf, 1.5), "savings": (0.5, 8.0), "loan": (0.125, np.inf)},
     edges=(
         Edge("salary", "job", "none", 0.0, 5_000.0, True),
         Edge("salary", None, None, 8_000.0, 45_000.0, False),
@@ -25,7 +28,7 @@ USUAL = Usual(
     durations={"years_employed": 1.0},
 )
 RULES = StopRules(COLUMNS, USUAL, {})
-HER = [30_000.0, 1_000.0, 30_000.0, 20_000.0, 1.0, 1.0]
+HER = [30_000.0, 1_000.0, 30_000.0, 20_000.0, 1.0, 1.0, 5.0]
 
 
 def reasons_of(**changes):
@@ -41,17 +44,22 @@ def reasons_of(**changes):
     [
         ({"salary": 40_000.0}, set()),
         ({"salary": 45_001.0}, {("far step", "salary")}),
+        ({"salary": 45_000.0}, set()),
         ({"loan": 2_600.0}, set()),
         ({"loan": 2_400.0}, {("far step", "loan")}),
         ({"salary": 20_000.0}, {("opposite to the usual direction", "salary")}),
-        ({"savings": 20_999.0}, set()),
-        ({"savings": 21_001.0}, {("money from nowhere", "savings")}),
+        ({"savings": 8_000.0}, set()),
+        ({"savings": 8_001.0}, {("far step", "savings")}),
+        ({"savings": 100.0}, set()),
+        ({"savings": 21_001.0}, {("far step", "savings"), ("money from nowhere", "savings")}),
         ({"savings": 6_001.0, "loan": 5_000.0}, {("money from nowhere", "savings")}),
         ({"years_employed": 3.0}, set()),
         ({"years_employed": 4.0}, {("duration", "years_employed")}),
         ({"years_employed": 0.0}, {("cannot fall", "years_employed")}),
         ({"job": 2.0}, {("unspecific level", "job")}),
         ({"job": 3.0}, set()),
+        ({"job": 4.0}, {("worse situation", "job")}),
+        ({"occupation": 2.0}, {("unspecific level", "occupation")}),
         ({"job": 0.0}, {("contradicts a level", "salary")}),
     ],
 )
@@ -66,7 +74,7 @@ def test_loan_above_nearly_all_others_may_fall_far():
 
 
 def test_values_within_the_bounds_have_no_reason():
-    edges = [edge for edge in USUAL.edges if edge.feature != "salary"]  # only the far step of a loan is a bound
+    edges = [edge for edge in USUAL.edges if edge.feature != "salary"]  # a level that contradicts is not a bound
     rules = StopRules(COLUMNS, replace(USUAL, edges=edges), {})
     before = np.array([HER])
     for j in range(len(NUMBERS)):

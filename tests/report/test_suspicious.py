@@ -19,6 +19,7 @@ USUAL = Usual(
         **{"salary": 80_000.0, "loan": 40_000.0, "savings": 20_000.0, "debt": 60_000.0, "years_employed": 30.0},
         "grade": 20.0,
     },
+    factors={"salary": (0.5, 4.0), "loan": (0.125, 9.0)},
     highs={"salary": 100_000.0, "loan": 50_000.0, "savings": 30_000.0, "debt": 60_000.0, "years_employed": 20.0},
     edges=(
         ("salary", None, None, 10_000.0, 150_000.0, False),
@@ -74,7 +75,19 @@ OPPOSITE = "opposite to the usual direction"
         ({"years_employed": 4}, "duration", "years_employed grows by 3"),
         ({"job": "none"}, "contradicts a level", "salary 30,000 is above 99% of those with job none"),
         ({"job": "Other"}, "unspecific level", "job Other does not say what to change to"),
-        ({"loan": 2_000}, "far step", "loan 2,000 is too far from 20,000"),
+        ({"job": "with parents"}, "worse situation", "job with parents is a situation that nobody aims for"),
+        (
+            {"loan": 2_000},
+            "far step",
+            "loan 2,000 is 0.1 times 20,000; of the accepted training rows most similar to a refused one and lower, "
+            "97.5% have at least 0.125 times its value",
+        ),
+        (
+            {"salary": 135_000, "job": "surgeon"},
+            "far step",
+            "salary 135,000 is 4.5 times 30,000; of the accepted training rows most similar to a refused one and "
+            "higher, 97.5% have at most 4 times its value",
+        ),
         ({"savings": 21_500}, "money from nowhere", "savings changes by 20,500, more than loan"),
         ({"debt": 9_500}, "money from nowhere", "debt changes by -20,500, more than loan"),
         ({"debt": 20_000, "loan": 5_000}, "money from nowhere", "debt changes by -10,000, more than loan"),

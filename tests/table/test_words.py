@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcce.table.words import is_age, is_education, is_loan, is_unspecific
+from mcce.table.words import is_age, is_class, is_education, is_loan, is_unspecific, is_worse
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,13 @@ def test_ages_and_education():
 def test_uninformative_levels():
     assert all(map(is_unspecific, ["Other", "unknown", "other / unknown", "Övrig", "Sonstiges", "?", "-", ""]))
     assert not any(map(is_unspecific, ["Other-service", "unknown / no savings", "none", "0", 0, True]))
+
+
+def test_situations_that_nobody_aims_for():
+    assert all(map(is_worse, ["unemployed", "with parents", "bei Eltern", "Arbeitslos", "chez parents", "föräldrar"]))
+    assert not any(map(is_worse, ["employed", "two parents", "not unemployed", "with", "rent", 0, True]))
+
+
+def test_names_of_classes():
+    assert all(map(is_class, ["occupation", "occupation_husb", "Beruf", "job_sector"]))
+    assert not any(map(is_class, ["salary", "years_employed", 3]))
