@@ -96,12 +96,12 @@ def may_exceed(best, histogram, held, running, expected, size, is_ordered, fewes
             alone += weight * weight * expected[c]
             squares += running[c] * running[c] * expected[c]
         left += here
-        if is_ordered and left >= fewest and size - left >= fewest:
-            if (squares - left * left) * size > left * (best * (size - left) - slack):
-                return True
-        if (b == 0 or not is_ordered) and here >= fewest and size - here >= fewest:
-            if (alone - here * here) * size > here * (best * (size - here) - slack):
-                return True
+        enough = is_ordered and left >= fewest and size - left >= fewest
+        if enough and (squares - left * left) * size > left * (best * (size - left) - slack):
+            return True
+        enough = (b == 0 or not is_ordered) and here >= fewest and size - here >= fewest
+        if enough and (alone - here * here) * size > here * (best * (size - here) - slack):
+            return True
     return False
 
 
@@ -152,8 +152,9 @@ class GrowingRoom(NamedTuple):
 def grow_cells(bins, tried, classes, weight, ordered, needed, fewest, depth, nodes, room, leaf):
     """Grow a tree for the classes of a column; return its number of nodes. Write the leaf of each row to `leaf`.
 
-    `tried` are the columns by which nodes may be split. A node is split where the chi-square statistic is largest, if that is above `needed[d]`, where d + 1 is the number
-    of classes in the node, and each side has a weight of at least `fewest`.
+    `tried` are the columns by which nodes may be split. A node is split where the chi-square statistic is largest, if
+    that is above `needed[d]`, where d + 1 is the number of classes in the node, and each side has a weight of at least
+    `fewest`.
     """
     column, cut, single, left, begin, end, level = nodes
     rows, spare, of_rows, weights, histogram, held, total, expected, running = room
@@ -358,13 +359,14 @@ class KnownCells(NamedTuple):
 
     holds : the origin of each slot, -1 for an empty slot.
     bins : the bins of its cells.
-    share : its share by tree.
+    share, log_share : its share by tree, and the logarithm.
     asked : by column and tree, whether the column is the tree's target or is used on the origin's path.
     """
 
     holds: npt.NDArray[np.int64]
     bins: npt.NDArray[np.uint8]
     share: npt.NDArray[np.float64]
+    log_share: npt.NDArray[np.float64]
     asked: npt.NDArray[np.bool_]
 
 
@@ -405,6 +407,8 @@ def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
         if known.holds[slot] != f:
             look_up_origin(origins[f], bins, trees, last, known.bins[slot], known.share[slot], known.asked[slot])
             known.holds[slot] = f
+            for a in range(affected.size):
+                known.log_share[slot, a] = np.log(known.share[slot, a])
         affected[:] = False
         farthest = 0.0
         for j in range(rows.shape[1]):
@@ -419,13 +423,14 @@ def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
         lowest, total = 1.0, 0.0
         for a in range(affected.size):
             j = trees.targets[a]
-            share = known.share[slot, a]
+            share, log_share = known.share[slot, a], known.log_share[slot, a]
             if affected[a]:
                 node = trees.roots[a]
                 while trees.column[node] != LEAF:
                     node = child(room, trees, node)
                 share = trees.share[trees.left[node], room[j]]
-            total += np.log(share)
+                log_share = np.log(share)
+            total += log_share
             if share < own.share[g, a] or differ(rows[i, j], own.rows[g, j]):
                 lowest = min(lowest, share)
         out[0, i], out[1, i], out[2, i] = lowest, total, farthest

@@ -9,10 +9,10 @@ parts, so that a likely cell cannot compensate for an unlikely one:
 2. Trees. For each mutable column and fold, a tree splits the rows of the other folds where the distribution of the
    column changes: its values are grouped into classes, and a node is split by the other column with the largest
    chi-square statistic, if it is significant (level 0.05 over all splits of a node, Bonferroni). The trees thus detect
-   changes of spread and of modes as well as of means. In wide tables, a tree splits by the 40 columns only that are
-   most associated with its column, by the chi-square statistic of their classes. The conditional density in a leaf is given by the counts of the
-   bins of the column, smoothed over neighbouring bins, plus a third of a row distributed like the marginal: per bin for
-   levels, missing values and numbers that many rows share; per unit for other numbers.
+   changes of spread and of modes as well as of means. In wide tables, a tree uses only the 40 columns that are most
+   associated with its column, by the chi-square statistic of their classes. The conditional density in a leaf is given
+   by the counts of the bins of the column, smoothed over neighbouring bins, plus a third of a row distributed like the
+   marginal: per bin for levels, missing values and numbers that many rows share; per unit for other numbers.
 3. Cells. The share of a cell is the share of real cells of its column, each scored out of fold, with a log density as
    low or lower. The first part is the smallest share of a cell. The second is the distance of a row from the ranges of
    the rows outside its fold.
@@ -339,7 +339,9 @@ class Plausibility:
         ordered = np.array([f.is_numeric or f.kind == "ordered" for f in features])
         counts = np.ones(n) if weights is None else weights
 
-        classes = np.stack([_classes(np.bincount(b, weights, BINS).astype(np.float64), f) for b, f in zip(bins, features)])
+        classes = np.stack(
+            [_classes(np.bincount(b, weights, BINS).astype(np.float64), f) for b, f in zip(bins, features)]
+        )
 
         def grow(k: int) -> tuple[list[_Grown], Floats]:
             others = _some(np.flatnonzero(fold != k), keys, MOST_ROWS)
@@ -428,7 +430,7 @@ class Plausibility:
     def _room_for_cells(self, n: int) -> KnownCells:
         p, n_trees = self.scale.size, self.conditionals[0].targets.size
         asked = np.empty((n, p, n_trees), dtype=np.bool_)
-        return KnownCells(_empty_slots(n), np.empty((n, p), np.uint8), np.empty((n, n_trees)), asked)
+        return KnownCells(_empty_slots(n), np.empty((n, p), np.uint8), *np.empty((2, n, n_trees)), asked)
 
     def move_origins(self, origins: Origins, places: Ints, rows: Floats, fold: Ints) -> None:
         """Replace some origins by other rows, given their folds, so that the rows made from them differ less."""
