@@ -145,7 +145,9 @@ class GrowingRoom(NamedTuple):
     def of(cls, n_rows: int, n_bins: int, n_classes: int) -> GrowingRoom:
         """Return working memory for trees of `n_rows` rows."""
         histogram, held = np.zeros((n_bins + 1, n_classes)), np.zeros(n_bins, np.bool_)
-        return cls(*np.empty((3, n_rows), np.uint32), np.empty(n_rows), histogram, held, *np.empty((3, n_classes)))
+        rows, spare, of_rows = np.empty((3, n_rows), np.uint32)
+        total, expected, running = np.empty((3, n_classes))
+        return cls(rows, spare, of_rows, np.empty(n_rows), histogram, held, total, expected, running)
 
 
 @entry

@@ -430,7 +430,8 @@ class Plausibility:
     def _room_for_cells(self, n: int) -> KnownCells:
         p, n_trees = self.scale.size, self.conditionals[0].targets.size
         asked = np.empty((n, p, n_trees), dtype=np.bool_)
-        return KnownCells(_empty_slots(n), np.empty((n, p), np.uint8), *np.empty((2, n, n_trees)), asked)
+        share, log_share = np.empty((2, n, n_trees))
+        return KnownCells(_empty_slots(n), np.empty((n, p), np.uint8), share, log_share, asked)
 
     def move_origins(self, origins: Origins, places: Ints, rows: Floats, fold: Ints) -> None:
         """Replace some origins by other rows, given their folds, so that the rows made from them differ less."""
