@@ -2,7 +2,8 @@
 
 Ctrl-C waits until a kernel is compiled, because numba fails later after an interrupted compilation. Kernels without
 allocations and array expressions are compiled without reference counts and rewriting, which is a tenth faster: `entry`
-for those called from Python, `inner` for those called from kernels only.
+for those called from Python, `inner` for those called from kernels only, `reordered` for those of them whose sums may
+be computed in any order.
 """
 
 from __future__ import annotations
@@ -110,3 +111,4 @@ INNER = {
     "no_rewrites": True,
 }
 inner = njit(**INNER)
+reordered = njit(**INNER, fastmath=True)

@@ -232,8 +232,8 @@ class Selector:
     features : the columns of factuals and pools.
     mutable : positions of the columns that candidates may change.
     query : function that returns (scores, wanted) for encoded rows.
-    few : number of candidates in the first round if few of them are admitted; the small rounds are then skipped. 0 if most
-        are admitted.
+    few : number of candidates in the first round if few of them are admitted; the small rounds are then skipped. 0 if
+        most are admitted.
     """
 
     def __init__(self, features: tuple[Feature, ...], mutable: Ints, query: Query, few: int = 0) -> None:

@@ -436,8 +436,8 @@ class SparseSearch:
     ) -> Winners:
         """Return the best `k` valid draws of some factuals: at or above the floor, or else the most plausible ones.
 
-        With `most`, only draws with at most `most` changes; if it is less than the number of columns, also without missing
-        values where the factual has a value.
+        With `most`, only draws with at most `most` changes; if it is less than the number of columns, also without
+        missing values where the factual has a value.
         """
         separate, owner = pools.separate(members)
         rows = np.asfortranarray(acceptance.complete(separate.rows, owner))

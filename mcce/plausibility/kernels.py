@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mcce.base.compiling import entry, inner
+from mcce.base.compiling import entry, inner, reordered
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -73,6 +73,38 @@ def best_question(histogram, held, total, expected, size, is_ordered, fewest):
     return best, cut, single
 
 
+@reordered
+def may_exceed(best, histogram, held, running, expected, size, is_ordered, fewest):
+    """Return False if no split by one column has a chi-square statistic above `best`, up to rounding.
+
+    The arguments are those of `best_question`; `running` is working memory. The statistic is computed as
+    (sum of inside[c]^2 expected[c] - n_inside^2) size / (n_inside (size - n_inside)), which needs no division for each
+    class. The classes are summed in any order; the slack is larger than the rounding error.
+    """
+    slack = 1e-12 * size * size
+    fewest -= 1e-9 * size
+    running[:] = 0.0
+    left = 0.0
+    for b in range(held.size):
+        if not held[b]:
+            continue
+        here, alone, squares = 0.0, 0.0, 0.0
+        for c in range(running.size):
+            weight = histogram[b, c]
+            here += weight
+            running[c] += weight
+            alone += weight * weight * expected[c]
+            squares += running[c] * running[c] * expected[c]
+        left += here
+        enough = is_ordered and left >= fewest and size - left >= fewest
+        if enough and (squares - left * left) * size > left * (best * (size - left) - slack):
+            return True
+        enough = (b == 0 or not is_ordered) and here >= fewest and size - here >= fewest
+        if enough and (alone - here * here) * size > here * (best * (size - here) - slack):
+            return True
+    return False
+
+
 class GrowingNodes(NamedTuple):
     """The nodes of a growing tree; a node has the rows `begin` to `end` (exclusive)."""
 
@@ -97,31 +129,37 @@ class GrowingNodes(NamedTuple):
 
 
 class GrowingRoom(NamedTuple):
-    """Working memory: positions of rows, and counts of one node by bin and class."""
+    """Working memory: positions of rows, their classes and weights, and counts of one node by bin and class."""
 
-    rows: npt.NDArray[np.int64]
-    spare: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.uint32]
+    spare: npt.NDArray[np.uint32]
+    of_rows: npt.NDArray[np.uint32]
+    weights: npt.NDArray[np.float64]
     histogram: npt.NDArray[np.float64]
     held: npt.NDArray[np.bool_]
     total: npt.NDArray[np.float64]
     expected: npt.NDArray[np.float64]
+    running: npt.NDArray[np.float64]
 
     @classmethod
     def of(cls, n_rows: int, n_bins: int, n_classes: int) -> GrowingRoom:
         """Return working memory for trees of `n_rows` rows."""
-        (rows, spare), (total, expected) = np.empty((2, n_rows), np.int64), np.empty((2, n_classes))
-        return cls(rows, spare, np.empty((n_bins + 1, n_classes)), np.empty(n_bins, np.bool_), total, expected)
+        histogram, held = np.zeros((n_bins + 1, n_classes)), np.zeros(n_bins, np.bool_)
+        rows, spare, of_rows = np.empty((3, n_rows), np.uint32)
+        total, expected, running = np.empty((3, n_classes))
+        return cls(rows, spare, of_rows, np.empty(n_rows), histogram, held, total, expected, running)
 
 
 @entry
-def grow_cells(bins, target, classes, weight, ordered, needed, fewest, depth, nodes, room, leaf):
-    """Grow a tree for the classes of column `target`; return its number of nodes. Write the leaf of each row to `leaf`.
+def grow_cells(bins, tried, classes, weight, ordered, needed, fewest, depth, nodes, room, leaf):
+    """Grow a tree for the classes of a column; return its number of nodes. Write the leaf of each row to `leaf`.
 
-    A node is split where the chi-square statistic is largest, if that is above `needed[d]`, where d + 1 is the number
-    of classes in the node, and each side has a weight of at least `fewest`.
+    `tried` are the columns by which nodes may be split. A node is split where the chi-square statistic is largest, if
+    that is above `needed[d]`, where d + 1 is the number of classes in the node, and each side has a weight of at least
+    `fewest`.
     """
     column, cut, single, left, begin, end, level = nodes
-    rows, spare, histogram, held, total, expected = room
+    rows, spare, of_rows, weights, histogram, held, total, expected, running = room
     n = weight.size
     for i in range(n):
         rows[i] = i
@@ -132,17 +170,14 @@ def grow_cells(bins, target, classes, weight, ordered, needed, fewest, depth, no
     node = 0
     n_classes = total.size
     most = column.size
-    for b in range(held.size):
-        held[b] = False
-        for c in range(n_classes):
-            histogram[b, c] = 0.0
     while node < n_nodes:
         first, last = begin[node], end[node]
         column[node] = LEAF
         for c in range(n_classes):
             total[c] = 0.0
         for a in range(first, last):
-            total[classes[rows[a]]] += weight[rows[a]]
+            of_rows[a], weights[a] = classes[rows[a]], weight[rows[a]]
+            total[of_rows[a]] += weights[a]
         size = 0.0
         freedom = -1
         for c in range(n_classes):
@@ -153,23 +188,24 @@ def grow_cells(bins, target, classes, weight, ordered, needed, fewest, depth, no
             for c in range(n_classes):
                 expected[c] = size / total[c] if total[c] > 0.0 else 0.0
             best = needed[freedom]
-            for j in range(bins.shape[0]):
-                if j == target:
-                    continue
+            for j in tried:
+                cells = bins[j]
                 for a in range(first, last):
-                    histogram[bins[j, rows[a]], classes[rows[a]]] += weight[rows[a]]
-                    held[bins[j, rows[a]]] = True
-                statistic, at, alone = best_question(histogram, held, total, expected, size, ordered[j], fewest)
+                    b = cells[rows[a]]
+                    histogram[b, of_rows[a]] += weights[a]
+                    held[b] = True
+                if may_exceed(best, histogram, held, running, expected, size, ordered[j], fewest):
+                    statistic, at, alone = best_question(histogram, held, total, expected, size, ordered[j], fewest)
+                    if statistic > best:
+                        best = statistic
+                        column[node] = j
+                        cut[node] = at
+                        single[node] = alone
                 for b in range(held.size):
                     if held[b]:  # most bins of a small node have no rows and need no reset
                         held[b] = False
                         for c in range(n_classes):
                             histogram[b, c] = 0.0
-                if statistic > best:
-                    best = statistic
-                    column[node] = j
-                    cut[node] = at
-                    single[node] = alone
         if column[node] == LEAF:
             for a in range(first, last):
                 leaf[rows[a]] = node
@@ -195,6 +231,35 @@ def grow_cells(bins, target, classes, weight, ordered, needed, fewest, depth, no
             n_nodes += 2
         node += 1
     return n_nodes
+
+
+@entry
+def associate(classes, weight, table, out):
+    """Write by how many standard deviations the chi-square statistic of each pair of columns is above its mean.
+
+    `classes` has the class of each cell, column by column; `table` is working memory for the weights of two classes.
+    """
+    n_classes = table.shape[0] - 1  # the last row and the last column hold the sums
+    for i in range(classes.shape[0]):
+        for j in range(i):
+            table[:] = 0.0
+            for r in range(weight.size):
+                table[classes[i, r], classes[j, r]] += weight[r]
+            rows, columns, size = 0, 0, 0.0
+            for a in range(n_classes):
+                for b in range(n_classes):
+                    table[a, n_classes] += table[a, b]
+                    table[n_classes, b] += table[a, b]
+                size += table[a, n_classes]
+                rows += table[a, n_classes] > 0.0
+            statistic = 0.0
+            for b in range(n_classes):
+                columns += table[n_classes, b] > 0.0
+                for a in range(n_classes):
+                    if table[a, b] > 0.0:
+                        statistic += table[a, b] * table[a, b] / (table[a, n_classes] * table[n_classes, b])
+            freedom = max((rows - 1.0) * (columns - 1.0), 1.0)
+            out[i, j] = out[j, i] = (size * (statistic - 1.0) - freedom) / np.sqrt(2.0 * freedom)
 
 
 @entry
@@ -296,13 +361,14 @@ class KnownCells(NamedTuple):
 
     holds : the origin of each slot, -1 for an empty slot.
     bins : the bins of its cells.
-    share : its share by tree.
+    share, log_share : its share by tree, and the logarithm.
     used : by column and tree, whether the column is the tree's target or is used on the origin's path.
     """
 
     holds: npt.NDArray[np.int64]
     bins: npt.NDArray[np.uint8]
     share: npt.NDArray[np.float64]
+    log_share: npt.NDArray[np.float64]
     used: npt.NDArray[np.bool_]
 
 
@@ -343,6 +409,8 @@ def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
         if known.holds[slot] != f:
             look_up_origin(origins[f], bins, trees, last, known.bins[slot], known.share[slot], known.used[slot])
             known.holds[slot] = f
+            for a in range(affected.size):
+                known.log_share[slot, a] = np.log(known.share[slot, a])
         affected[:] = False
         farthest = 0.0
         for j in range(rows.shape[1]):
@@ -357,13 +425,14 @@ def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
         lowest, total = 1.0, 0.0
         for a in range(affected.size):
             j = trees.targets[a]
-            share = known.share[slot, a]
+            share, log_share = known.share[slot, a], known.log_share[slot, a]
             if affected[a]:
                 node = trees.roots[a]
                 while trees.column[node] != LEAF:
                     node = child(room, trees, node)
                 share = trees.share[trees.left[node], room[j]]
-            total += np.log(share)
+                log_share = np.log(share)
+            total += log_share
             if share < own.share[g, a] or differ(rows[i, j], own.rows[g, j]):
                 lowest = min(lowest, share)
         out[0, i], out[1, i], out[2, i] = lowest, total, farthest

@@ -6,7 +6,8 @@
    columns. A second regression uses the numbers, their squares and cubes, for smooth functions of single columns.
 3. A number counts if the held-out R² of either regression is above 0.99. A level counts if fewer than 0.5 % of the
    held-out rows, and fewer than a tenth of the rows without its most frequent level, are predicted wrongly, by the
-   regression or by a small decision tree.
+   regression or by a small decision tree. In wide tables, the tree uses the 40 columns with the largest correlation,
+   of their encoding or its square, with an indicator of a level in the training rows.
 
 Functions that are not sums of smooth functions of single columns are not detected.
 """
@@ -28,6 +29,7 @@ LEAST_R2, MOST_ERROR = 0.99, 0.005
 EXTREME = 0.01  # share of extreme rows, which alone must not explain a column
 MOST_LEVELS = 20  # most levels of a column that is used or predicted
 TREE_DEPTH = 4
+MOST_TRIED = 40  # columns that a tree uses
 MOST_NAMED = 5
 RIDGE = 1e-6
 FEWEST_ROWS_PER_POWER = 5.0  # rows, half of them for training, for each column of the second regression
@@ -62,6 +64,7 @@ def find_predictable(matrix: Floats, schema: Schema, besides: Collection[Hashabl
     both = [(scores, residuals)]
     if sum(block.shape[1] for block in powers) <= rows.shape[0] / FEWEST_ROWS_PER_POWER:
         both.append((powers, _residuals(powers, train)))
+    used = _columns_of_trees(scores, train)
     found = []
     for j, feature in enumerate(schema.features):
         known = ~np.isnan(rows[test, j])
@@ -77,7 +80,7 @@ def find_predictable(matrix: Floats, schema: Schema, besides: Collection[Hashabl
         guessed = (scores[j][test] - residual)[known].argmax(axis=1)
         error = float((guessed != codes).mean())
         if error >= MOST_ERROR and usual > MOST_ERROR:
-            error = _tree_error(np.delete(rows, j, axis=1), rows[:, j])
+            error = _tree_error(rows[:, used[j]], rows[:, j])
         if error < MOST_ERROR and error < usual / 10.0:
             found.append(Predicted(feature.name, "error", error))
     return found
@@ -103,7 +106,30 @@ def _residuals(blocks: Sequence[Floats], train: slice) -> list[Floats]:
     gram = fitted.T @ fitted / fitted.shape[0]
     inverse = np.linalg.inv(gram + RIDGE * np.eye(gram.shape[0]))
     places = np.split(np.arange(design.shape[1]), np.cumsum([block.shape[1] for block in blocks])[:-1])
-    return [design @ inverse[:, own] @ np.linalg.pinv(inverse[np.ix_(own, own)]) for own in places]
+    product = design @ inverse
+    return [product[:, own] @ np.linalg.pinv(inverse[np.ix_(own, own)]) for own in places]
+
+
+def _columns_of_trees(blocks: Sequence[Floats], train: slice) -> list[Ints]:
+    """Return by column the columns that its tree uses: all others, or the most correlated of many (step 3)."""
+    p = len(blocks)
+    if p - 1 <= MOST_TRIED:
+        return [np.delete(np.arange(p), j) for j in range(p)]
+    design = np.column_stack(blocks)[train]
+    owner = np.repeat(np.arange(p), [block.shape[1] for block in blocks])
+    standard = [_standardised(design), _standardised(design**2)]
+    correlation = np.maximum(*(np.abs(standard[0].T @ each) for each in standard))
+    largest = np.zeros((p, p))
+    np.maximum.at(largest, (owner[:, None], owner[None, :]), correlation)
+    np.fill_diagonal(largest, -1.0)
+    return list(np.sort(np.argsort(-largest, axis=1, kind="stable")[:, :MOST_TRIED], axis=1))
+
+
+def _standardised(columns: Floats) -> Floats:
+    """Return columns with mean 0 and length 1; columns without variance are 0."""
+    centred = columns - columns.mean(axis=0)
+    length = np.sqrt((centred**2).sum(axis=0))
+    return np.asarray(np.divide(centred, length, out=np.zeros_like(centred), where=length > 0.0))
 
 
 def warn_of_predictable(found: Sequence[Predicted]) -> None:

@@ -9,9 +9,10 @@ parts, so that a likely cell cannot compensate for an unlikely one:
 2. Trees. For each mutable column and fold, a tree splits the rows of the other folds where the distribution of the
    column changes: its values are grouped into classes, and a node is split by the other column with the largest
    chi-square statistic, if it is significant (level 0.05 over all splits of a node, Bonferroni). The trees thus detect
-   changes of spread and of modes as well as of means. The conditional density in a leaf is given by the counts of the
-   bins of the column, smoothed over neighbouring bins, plus a third of a row distributed like the marginal: per bin for
-   levels, missing values and numbers that many rows share; per unit for other numbers.
+   changes of spread and of modes as well as of means. In wide tables, a tree uses only the 40 columns that are most
+   associated with its column, by the chi-square statistic of their classes. The conditional density in a leaf is given
+   by the counts of the bins of the column, smoothed over neighbouring bins, plus a third of a row distributed like the
+   marginal: per bin for levels, missing values and numbers that many rows share; per unit for other numbers.
 3. Cells. The share of a cell is the share of real cells of its column, each scored out of fold, with a log density as
    low or lower. The first part is the smallest share of a cell. The second is the distance of a row from the ranges of
    the rows outside its fold.
@@ -59,6 +60,7 @@ from mcce.plausibility.kernels import (
     KnownNormalScores,
     MadeRows,
     OwnCells,
+    associate,
     find_leaves,
     grow_cells,
     mean_of_nearest,
@@ -82,6 +84,7 @@ MOST_NEAR = 3_000  # rows among which the nearest are searched
 MOST_CALIBRATING = 5_000  # rows for the calibration of nearness and of the row as a whole
 NEAREST = 5
 CLASSES = 12  # classes of the values of a column
+MOST_TRIED = 40  # columns by which a tree may split
 FEWEST = 20.0  # fewest rows of a leaf
 DEPTH = 12
 LEVEL = 0.05  # level of all splits of a node together
@@ -336,10 +339,14 @@ class Plausibility:
         ordered = np.array([f.is_numeric or f.kind == "ordered" for f in features])
         counts = np.ones(n) if weights is None else weights
 
+        classes = np.stack(
+            [_classes(np.bincount(b, weights, BINS).astype(np.float64), f) for b, f in zip(bins, features)]
+        )
+
         def grow(k: int) -> tuple[list[_Grown], Floats]:
             others = _some(np.flatnonzero(fold != k), keys, MOST_ROWS)
             meeting = np.flatnonzero(met == k)
-            return _grow_fold(bins, columns, mutable, ordered, counts, others, meeting)
+            return _grow_fold(bins, classes, columns, mutable, ordered, counts, others, meeting)
 
         found = list(run_in_threads(grow, range(n_folds), count_jobs(n_jobs), "plausibility", progress))
         density = np.empty((mutable.size, n))
@@ -423,7 +430,8 @@ class Plausibility:
     def _room_for_cells(self, n: int) -> KnownCells:
         p, n_trees = self.scale.size, self.conditionals[0].targets.size
         used = np.empty((n, p, n_trees), dtype=np.bool_)
-        return KnownCells(_empty_slots(n), np.empty((n, p), np.uint8), np.empty((n, n_trees)), used)
+        share, log_share = np.empty((2, n, n_trees))
+        return KnownCells(_empty_slots(n), np.empty((n, p), np.uint8), share, log_share, used)
 
     def move_origins(self, origins: Origins, places: Ints, rows: Floats, fold: Ints) -> None:
         """Replace some origins by other rows, given their folds, so that the rows made from them differ less."""
@@ -590,9 +598,8 @@ def _edges(values: Floats, feature: Feature) -> Floats:
 
 @dataclass(frozen=True)
 class _Target:
-    """A column whose conditional is learned: the class of each bin, which bins are smoothed, and their widths."""
+    """A column whose conditional is learned: which of its bins are smoothed, and their widths."""
 
-    classes: npt.NDArray[np.int64]
     smoothed: Bools
     log_width: Floats
     margin: Floats
@@ -613,7 +620,7 @@ class _Target:
                 width[0] = width[1:].min()
                 width[alone[1 : edges.size + 1]] = 1.0 / 64.0
                 log_width[1 : edges.size + 1] = np.log(np.maximum(width, 1e-6))
-        return cls(_classes(mass, feature), smoothed, log_width, mass / total)
+        return cls(smoothed, log_width, mass / total)
 
     def log_density(self, counts: Floats) -> Floats:
         """Return the log density of every bin in leaves with these counts, a row for each leaf."""
@@ -685,6 +692,7 @@ class _Grown:
 
 def _grow_fold(
     bins: Bytes,
+    classes: Ints,
     columns: list[_Target],
     mutable: Ints,
     ordered: Bools,
@@ -701,12 +709,14 @@ def _grow_fold(
     needed = np.append(0.0, scipy.stats.chi2.isf(LEVEL / questions, np.arange(1, CLASSES + 1)))
     most = 2 * int(max(1.0, weight.sum() // FEWEST)) + 1
     room = GrowingRoom.of(n, BINS, CLASSES + 1)
+    learned_classes = np.take_along_axis(classes, learned, axis=1)
+    tried = _choose_tried(learned_classes, weight)
     grown, density = [], np.empty((mutable.size, meeting.size))
     for a, j in enumerate(mutable):
         target = columns[a]
         nodes, leaf = GrowingNodes.room_for(most), np.zeros(n, dtype=np.int64)
-        classes = target.classes[learned[j]]
-        n_nodes = grow_cells(learned, int(j), classes, weight, ordered, needed, FEWEST, DEPTH, nodes, room, leaf)
+        own = learned_classes[j]
+        n_nodes = grow_cells(learned, tried[j], own, weight, ordered, needed, FEWEST, DEPTH, nodes, room, leaf)
         column, cut = nodes.column[:n_nodes], nodes.cut[:n_nodes]
         single, left = nodes.single[:n_nodes], nodes.left[:n_nodes]
         leaves = np.flatnonzero(column < 0)
@@ -720,6 +730,16 @@ def _grow_fold(
         density[a] = log_density[number[at], judged[j]]
         grown.append(_Grown(column, cut, single, left, log_density))
     return grown, density
+
+
+def _choose_tried(classes: Ints, weight: Floats) -> Ints:
+    """Return by column the columns that its tree may split by: all others, or the most associated ones of many."""
+    p = classes.shape[0]
+    if p - 1 <= MOST_TRIED:
+        return np.stack([np.delete(np.arange(p), j) for j in range(p)])
+    association = np.full((p, p), -np.inf)
+    associate(classes, weight, np.empty((CLASSES + 2, CLASSES + 2)), association)
+    return np.sort(np.argsort(-association, axis=1, kind="stable")[:, :MOST_TRIED], axis=1)
 
 
 def _join(grown: list[_Grown], mutable: Ints, scales: list[Scale]) -> Conditionals:

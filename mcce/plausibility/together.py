@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Ints
 from mcce.plausibility.derived import column_text
@@ -33,19 +34,21 @@ class TogetherSearch:
         rows = columns.sample
         shown = [np.isnan(rows[:, j]) if np.isnan(value) else rows[:, j] == value for j, value in self.marks]
         self.shown: Bools = np.array(shown, dtype=bool).reshape(len(shown), rows.shape[0]).T
+        self.is_level = np.array([self._is_level(j, value) for j, value in self.marks], dtype=bool)
 
     def exact(self) -> list[Relation]:
         """Return which marked values come together in all rows, with one another and with levels."""
         found: list[Relation] = []
         groups: dict[bytes, int] = {}
+        possible = self._possible_levels()
         for place, (j, value) in enumerate(self.marks):
             chance = log_chance(np.bincount(self.shown[:, place], minlength=2))
             if chance > self.columns.least(self.n_tried):
                 continue
             is_level = self._is_level(j, value)
-            for by in self.levels:
-                if by != j and not is_level:
-                    found.extend(self._with_levels(j, value, self.shown[:, place], by))
+            for at in np.flatnonzero(possible[:, place]):
+                if self.levels[at] != j and not is_level:
+                    found.extend(self._with_levels(j, value, self.shown[:, place], self.levels[at]))
             first = groups.setdefault(self.shown[:, place].tobytes(), place)
             i, other = self.marks[first]
             if (i in self.levels and not is_level) or (j in self.levels and is_level and not self._is_level(i, other)):
@@ -89,18 +92,35 @@ class TogetherSearch:
                 says = partial(self._says_together, i, value, j, other)
                 yield int(differ[at, to]), 1, (i, j), shown[:, firsts[to]], says
         for by in self.levels:
-            codes = np.where(np.isnan(self.columns.sample[:, by]), -1.0, self.columns.sample[:, by]).astype(np.intp) + 1
-            total = np.bincount(codes, minlength=self.features[by].n_levels + 1)
-            for place in firsts:
-                j, value = marks[place]
-                if j == by or self._is_level(j, value):
-                    continue
-                with_it = np.bincount(codes, shown[:, place], minlength=total.size)
-                most = with_it > total / 2.0
-                errors = int(np.minimum(with_it, total - with_it).sum())
-                if errors <= MOST_SOFT * n and not most[0] and most.any() and not most[total > 0].all():
-                    says = partial(self._says_with_levels, by, np.flatnonzero(most[1:]), j, value)
-                    yield errors, int((total > 0).sum()), (by, j), shown[:, place], says
+            indicators = self._indicators(by)
+            total = indicators.sum(axis=0)[:, None]
+            with_it = indicators.T @ held
+            most = with_it > total / 2.0
+            errors = np.minimum(with_it, total - with_it).sum(axis=0)
+            n_sets = int((total > 0).sum())
+            likely = (errors <= MOST_SOFT * n) & ~most[0] & most.any(axis=0) & (most.sum(axis=0) < n_sets)
+            for at in np.flatnonzero(likely & ~self.is_level[firsts]):
+                j, value = marks[firsts[at]]
+                if j != by:
+                    says = partial(self._says_with_levels, by, np.flatnonzero(most[1:, at]), j, value)
+                    yield int(errors[at]), n_sets, (by, j), shown[:, firsts[at]], says
+
+    def _indicators(self, by: int) -> npt.NDArray[np.float32]:
+        """Return the indicators of missing values and of each level of a column; their sums are exact."""
+        codes = np.where(np.isnan(self.columns.sample[:, by]), -1.0, self.columns.sample[:, by])
+        return (codes[:, None] == np.arange(-1.0, self.features[by].n_levels)).astype(np.float32)
+
+    def _possible_levels(self) -> Bools:
+        """Return for each column of levels and mark whether the mark holds in all or none of the rows of each level."""
+        shown = self.shown.astype(np.float32)
+        known = [np.isnan(value) | ~np.isnan(self.columns.sample[:, j]) for j, value in self.marks]
+        shown_or_not = np.array(known, dtype=np.float32).reshape(shown.T.shape).T
+        found = np.zeros((len(self.levels), len(self.marks)), dtype=bool)
+        for at, by in enumerate(self.levels):
+            levels = self._indicators(by)[:, 1:].T
+            with_it = levels @ shown
+            found[at] = ~((with_it > 0) & (with_it < levels @ shown_or_not)).any(axis=0)
+        return found
 
     def _says_with_levels(self, by: int, codes: Ints, j: int, value: float) -> str | None:
         """Return the text that a value occurs with some levels of another column."""

@@ -9,6 +9,7 @@ from sklearn.datasets import load_diabetes
 
 import mcce
 from mcce.exceptions import AdviceWarning
+from mcce.plausibility import predictable
 from mcce.plausibility.predictable import find_predictable
 from mcce.table import Schema
 from tests.plausibility.related_tables import rng, some
@@ -88,3 +89,21 @@ def test_sum_of_nonlinear_functions_is_named():
     r = rng(7)
     noise = pd.DataFrame(r.lognormal(size=(442, 10)), columns=list("abcdefghij"))
     assert predicted(noise) == {}
+
+
+def test_trees_of_wide_tables_use_the_most_correlated_columns(monkeypatch):
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame(rng.standard_normal((600, 90)), columns=[f"x{j}" for j in range(90)])
+    X["band"] = pd.Categorical(np.where(np.abs(X["x80"]) < 0.7, "inside", "outside"))
+    widths = []
+    tree_error = predictable._tree_error
+
+    def counted(others, column):
+        widths.append(others.shape[1])
+        return tree_error(others, column)
+
+    monkeypatch.setattr(predictable, "_tree_error", counted)
+    schema = Schema.from_data(X)
+    found = predictable.find_predictable(schema.encode(X).matrix, schema)
+    assert [each.name for each in found] == ["band"]
+    assert widths == [predictable.MOST_TRIED]

@@ -8,10 +8,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcce.plausibility import score
+from mcce.plausibility import kernels, score
 from mcce.plausibility.score import NEAREST, Plausibility, Scale
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
@@ -490,3 +491,33 @@ def test_score_reaches_the_floor_exactly_if_its_quantile_does(calibration, floor
         np.testing.assert_array_equal(scores >= least, scale.share(scores) >= floor)
     by_hand = [(1 + sum(c <= s for c in calibration)) / (len(calibration) + 1) for s in scores]
     np.testing.assert_array_equal(scale.share(scores), by_hand)
+
+
+@pytest.mark.parametrize("is_ordered", [True, False])
+def test_screening_of_splits_misses_none(is_ordered):
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        histogram = rng.integers(0, 6, (9, 4)) * rng.choice([1.0, 0.37])
+        total = histogram.sum(axis=0)
+        size = total.sum()
+        inside = np.vstack([np.cumsum(histogram, axis=0), histogram[:1]]) if is_ordered else histogram
+        inside = inside[(inside.sum(axis=1) >= 3.0) & (size - inside.sum(axis=1) >= 3.0)]
+        by_hand = [scipy.stats.chi2_contingency([each, total - each], correction=False).statistic for each in inside]
+        held, room = histogram.sum(axis=1) > 0.0, np.empty(4)
+        for factor, expected in ((1.0 - 1e-6, True), (1.0 + 1e-6, False)):
+            best = factor * max(by_hand)
+            arguments = best, histogram, held, room, size / total, size, is_ordered, 3.0
+            assert kernels.may_exceed.py_func(*arguments) == expected
+
+
+def test_trees_of_wide_tables_split_by_the_most_associated_columns():
+    rng = np.random.default_rng(2)
+    classes = rng.integers(1, 5, (100, 400))
+    classes[70] = np.where(rng.random(400) < 0.5, classes[3], classes[70])
+    tried = score._choose_tried(classes, np.ones(400))
+    assert tried.shape == (100, score.MOST_TRIED)
+    assert 3 in tried[70]
+    assert 70 in tried[3]
+    assert all(j not in tried[j] for j in range(100))
+    narrow = score._choose_tried(classes[:5], np.ones(400))
+    assert narrow.tolist() == [[i for i in range(5) if i != j] for j in range(5)]
