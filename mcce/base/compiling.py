@@ -1,8 +1,8 @@
 """Compile numba kernels, or load compiled ones: from the package, then from numba's cache on disk.
 
-A wheel may contain compiled kernels (`hatch_build.py`). Each is used only if Python, numba, llvmlite, the platform and all
-sources of the package are those of the build; otherwise the kernel is compiled and cached on disk, or in memory with a
-note if no cache folder is writable. Kernels of the package are pickles, trusted like the package's code beside them.
+A wheel may contain compiled kernels (`hatch_build.py`). They are used only if Python, numba, llvmlite, the platform and
+all sources of the package are those of the build; otherwise a kernel is compiled and cached on disk, or in memory with
+a note if no cache folder is writable. Kernels of the package are pickles, trusted like the package's code beside them.
 
 Ctrl-C waits until a kernel is compiled, because numba fails later after an interrupted compilation. Kernels without
 allocations and array expressions are compiled without reference counts and rewriting, which is a tenth faster: `entry`
@@ -86,12 +86,12 @@ class _KernelCache(NullCache):  # type: ignore[misc]  # numba is not typed
         try:
             found = PACKAGED.is_dir() and _packaged(self._function, PACKAGED)._load_index()
             return not found and self._disk is not None and not self._disk._cache_file._load_index()
-        except (AttributeError, OSError):
+        except (AttributeError, OSError, pickle.UnpicklingError):
             return False
 
 
 def _packaged(function: Callable[..., Any], folder: Path) -> IndexDataCacheFile:
-    """Return the files of a function's compiled forms; numba takes them as empty if numba's version or `_stamp` differ."""
+    """Return the files of a function's compiled forms, which are ignored if numba's version or `_stamp` differs."""
     return IndexDataCacheFile(str(folder), f"{function.__module__}.{function.__qualname__}", _stamp())
 
 
