@@ -37,7 +37,8 @@ class _KernelCache(NullCache):  # type: ignore[misc]  # numba is not typed
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        self._disk, self._why_not = None, ""
+        self._disk: Any = None
+        self._why_not = ""
         try:
             self._disk = FunctionCache(function)  # what `cache=True` does
         except (RuntimeError, OSError) as error:
