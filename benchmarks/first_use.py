@@ -1,10 +1,12 @@
 """How long README's ten lines take on a machine that has not compiled any kernel yet.
 
-    python -m benchmarks.first_use [--before FOLDER] [--rounds N] [--out FILE]
+    python -m benchmarks.first_use [--before FOLDER] [--wheel FILE] [--rounds N] [--out FILE]
 
 1. The examples of README's section "Ten lines" are run in a new process with an empty folder of compiled kernels. The
    CPU time is that of its statements; the time of compiling is taken from numba's events.
 2. With `--before`, the package in that folder is measured in turns with this one, on the same examples.
+3. With `--wheel`, a wheel with compiled kernels is installed and measured too. `HATCH_BUILD_HOOKS_ENABLE=true python -m
+   hatchling build -t wheel` builds it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import os
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -63,7 +66,11 @@ def measure() -> dict[str, Any]:
     called = [each for each in gc.get_objects() if isinstance(each, Dispatcher) and each.overloads]
     ours = [each for each in called if each.py_func.__module__.startswith("mcce.")]
     entries = [each for each in ours if not each.targetoptions.get("no_cpython_wrapper")]
-    return {"seconds": seconds, "signatures": {each.py_func.__name__: len(each.overloads) for each in entries}}
+    return {
+        "seconds": seconds,
+        "signatures": {each.py_func.__name__: len(each.overloads) for each in entries},
+        "compiled": sorted(each.py_func.__name__ for each in entries if each.stats.cache_misses),
+    }
 
 
 def measure_apart(package: Path = ROOT, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -91,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.first_use", description=__doc__.splitlines()[0])
     parser.add_argument("--before", type=Path, help="folder of an earlier version, measured in turns with this one")
+    parser.add_argument("--wheel", type=Path, help="wheel of this version, measured in turns as installed")
     parser.add_argument("--rounds", type=int, default=3, help="processes of each (%(default)s); their minimum is shown")
     parser.add_argument("--out", type=Path, help="write FILE.md")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
@@ -100,7 +108,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     packages = {"before": chosen.before} if chosen.before else {}
     packages["now"] = ROOT
-    runs = [{name: measure_cold(path) for name, path in packages.items()} for _ in range(chosen.rounds)]
+    with TemporaryDirectory() as folder:
+        if chosen.wheel:
+            zipfile.ZipFile(chosen.wheel).extractall(folder)
+            packages["wheel"] = Path(folder)
+        runs = [{name: measure_cold(path) for name, path in packages.items()} for _ in range(chosen.rounds)]
     page = Page("First use")
     page.say(
         f"README's ten lines without compiled kernels: minimum CPU seconds of {chosen.rounds} process(es) in turns."
@@ -110,8 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in packages:
         best = np.min([[run[name]["seconds"][part] for part in parts] for run in runs], axis=0)
         total = min(sum(run[name]["seconds"][part] for part in parts[:-1]) for run in runs)
-        rows.append([name, *(f"{figure:.1f}" for figure in [*best, total]), str(len(runs[0][name]["signatures"]))])
-    page.table(["", *parts, "all", "kernels"], rows)
+        kernels = [str(len(runs[0][name][each])) for each in ("signatures", "compiled")]
+        rows.append([name, *(f"{figure:.1f}" for figure in [*best, total]), *kernels])
+    page.table(["", *parts, "all", "kernels", "compiled"], rows)
     if chosen.out:
         page.write(chosen.out.with_suffix(".md"))
     return 0

@@ -1,4 +1,8 @@
-"""Compile numba kernels, cached on disk if the cache folder is writable, otherwise in memory with a note.
+"""Compile numba kernels, or load compiled ones: from the package, then from numba's cache on disk.
+
+A wheel may contain compiled kernels (`hatch_build.py`). They are used only if Python, numba, llvmlite, the platform and
+all sources of the package are those of the build; otherwise a kernel is compiled and cached on disk, or in memory with
+a note if no cache folder is writable. Kernels of the package are pickles, trusted like the package's code beside them.
 
 Ctrl-C waits until a kernel is compiled, because numba fails later after an interrupted compilation. Kernels without
 allocations and array expressions are compiled without reference counts and rewriting, which is a tenth faster: `entry`
@@ -8,41 +12,116 @@ be computed in any order.
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 import signal
 import sys
+import sysconfig
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from numba import njit
-from numba.core.caching import FunctionCache
+import llvmlite
+from llvmlite.binding import get_process_triple
+from numba import config, njit
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache
+
+PACKAGE = Path(__file__).parents[1]
+PACKAGED = PACKAGE / "_kernels"
 
 
-class _DiskCache(FunctionCache):  # type: ignore[misc]  # numba is not typed
-    """Numba's disk cache of one kernel; errors of the cache do not stop the kernel."""
+class _KernelCache(NullCache):  # type: ignore[misc]  # numba is not typed
+    """The compiled forms of one kernel in the package and on disk; errors of the cache do not stop the kernel."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._disk: Any = None
+        self._why_not = ""
+        try:
+            self._disk = FunctionCache(function)  # what `cache=True` does
+        except (RuntimeError, OSError) as error:
+            self._why_not = str(error).split(":")[0]
+
+    @property
+    def cache_path(self) -> Any:
+        """The folder of the cache on disk."""
+        return self._disk and self._disk.cache_path
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the cached kernel for a signature, None if there is none or it cannot be read.
+        """Return the compiled kernel for a signature, None if there is none or it cannot be read."""
+        return self._load_packaged(sig, target_context) or self._load_cached(sig, target_context)
 
-        An index written by another version may name types that no longer exist; it is emptied.
-        """
+    def _load_packaged(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            data = _packaged(self._function, PACKAGED).load(sig) if PACKAGED.is_dir() else None
+            target_context.refresh()
+            return data and CompileResultCacheImpl.rebuild(self, target_context, data)
+        except Exception:  # a damaged file fails in many ways; the kernel is compiled instead
+            return None
+
+    def _load_cached(self, sig: Any, target_context: Any) -> Any:
+        """Load a kernel from disk. An index of another version may name types that no longer exist; it is emptied."""
+        try:
+            return self._disk and self._disk.load_overload(sig, target_context)
         except (AttributeError, ImportError, pickle.UnpicklingError):
-            self.flush()
+            self._disk.flush()
             return None
         except OSError as error:
             _warn_once(str(error))
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save a kernel, if possible."""
+        """Save a kernel on disk, if possible."""
+        if self._disk is None:
+            _warn_once(self._why_not)
+            return
         try:
-            super().save_overload(sig, data)
+            self._disk.save_overload(sig, data)
         except OSError as error:
             _warn_once(str(error))
+
+    def is_empty(self) -> bool:
+        """Return whether no signature is compiled; False if the cache on disk cannot be read."""
+        try:
+            found = PACKAGED.is_dir() and _packaged(self._function, PACKAGED)._load_index()
+            return not found and self._disk is not None and not self._disk._cache_file._load_index()
+        except (AttributeError, OSError, pickle.UnpicklingError):
+            return False
+
+
+def _packaged(function: Callable[..., Any], folder: Path) -> IndexDataCacheFile:
+    """Return the files of a function's compiled forms, which are ignored if numba's version or `_stamp` differs."""
+    return IndexDataCacheFile(str(folder), f"{function.__module__}.{function.__qualname__}", _stamp())
+
+
+@cache
+def _stamp() -> tuple[str, ...]:
+    """Return what compiled kernels depend on, except numba's version and the signature.
+
+    The whole package is hashed, because a kernel contains the kernels and constants that it uses from other modules.
+    """
+    sources = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        sources.update(f"{path.relative_to(PACKAGE).as_posix()}:{path.stat().st_size}:".encode() + path.read_bytes())
+    platform = [get_process_triple(), str(sysconfig.get_config_var("SOABI")), llvmlite.__version__]
+    settings = [str(each) for each in (config.OPT, config.BOUNDSCHECK, config.DEBUGINFO_DEFAULT)]
+    return (*platform, *settings, sources.hexdigest())
+
+
+def pack(kernels: Iterable[Any], folder: Path) -> int:
+    """Write all compiled forms of the kernels into a folder for a wheel; return their number."""
+    forms = [(kernel, sig, form) for kernel in kernels for sig, form in kernel.overloads.items()]
+    for kernel, sig, form in forms:
+        _packaged(kernel.py_func, folder).save(sig, form._reduce())
+    return len(forms)
+
+
+def is_compiled(kernel: Any) -> bool:
+    """Return whether a kernel is compiled for some signature, in memory, in the package or on disk; True if unknown."""
+    return bool(kernel.signatures) or not kernel._cache.is_empty()
 
 
 def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -51,10 +130,7 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
     def compile(function: Callable[..., Any]) -> Any:
         compiled = njit(**options)(function)
         compiled.compile = _whole(compiled.compile)
-        try:
-            compiled._cache = _DiskCache(function)  # what `cache=True` does
-        except (RuntimeError, OSError) as error:
-            _warn_once(str(error).split(":")[0])
+        compiled._cache = _KernelCache(function)
         return compiled
 
     return compile

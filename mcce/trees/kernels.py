@@ -720,11 +720,3 @@ def collapse(feature, left, impurity, penalty, cost):
                 cost[node] = below
             else:
                 feature[node] = LEAF
-
-
-def compiled() -> bool:
-    """Return whether numba's cache on disk has the kernels of this version; True if this is unknown."""
-    try:
-        return bool(grow_nodes.signatures or grow_nodes._cache._cache_file._load_index())
-    except (AttributeError, OSError):
-        return True

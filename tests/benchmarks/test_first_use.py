@@ -16,3 +16,4 @@ def test_the_ten_lines_of_the_readme_compile_few_kernels_each_for_one_signature(
     found = first_use.measure_apart()
     assert found["signatures"] == dict.fromkeys(KERNELS, 1)
     assert found["seconds"]["fit"] > 0
+    assert set(found["compiled"]) <= KERNELS

@@ -536,11 +536,3 @@ def impurities(response, rows, start, size, mean, variance, out):
         out[node] = 0.0
         for k in range(mean.size):
             out[node] += size[node] * variance[k]
-
-
-def compiled() -> bool:
-    """Return whether numba's cache on disk has the kernels of this version; True if this is unknown."""
-    try:
-        return bool(test_nodes.signatures or test_nodes._cache._cache_file._load_index())
-    except (AttributeError, OSError):
-        return True

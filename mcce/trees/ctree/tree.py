@@ -272,7 +272,7 @@ def grow(
     """
     if np.isnan(target.values).any():
         raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them separately.")
-    announce_compiling(kernels.compiled)
+    announce_compiling(kernels.test_nodes)
     data = _read(given, target)
     start, size = np.zeros(1, dtype=np.int64), np.array([target.values.size])
     levels: list[_NodesAtDepth] = []

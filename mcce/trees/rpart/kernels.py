@@ -1022,11 +1022,3 @@ def route_rows(matrix, nodes, splits, sides, leaf):
             else:
                 node = first + ((side == LEFT) == (nodes.number[first] & 1 == 1))
         leaf[i] = node
-
-
-def compiled() -> bool:
-    """Return whether numba's cache on disk has the kernels of this version; True if this is unknown."""
-    try:
-        return bool(grow_nodes.signatures or grow_nodes._cache._cache_file._load_index())
-    except (AttributeError, OSError):
-        return True

@@ -248,7 +248,7 @@ def grow(
         raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them separately.")
     if not 0 <= max_depth <= MAX_DEPTH:
         raise InputError(f"max_depth is {max_depth}; a tree of rpart has a depth of up to {MAX_DEPTH}.")
-    announce_compiling(kernels.compiled)
+    announce_compiling(kernels.grow_nodes)
     min_split, min_leaf = control(min_split, min_leaf)
     leaves_out = target.weights is None and _has_empty_rows(given)
     known = np.flatnonzero(~np.isnan(given.matrix).all(axis=1)) if leaves_out else None
