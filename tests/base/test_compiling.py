@@ -154,7 +154,7 @@ def test_packaged_kernel_is_loaded_without_a_writable_cache(packaged, monkeypatc
         raise RuntimeError("cannot cache function: no locator")
 
     monkeypatch.setattr(FunctionCache, "__init__", nowhere)
-    monkeypatch.setattr(compiling, "_told", set())
+    monkeypatch.setattr(compiling, "_warned", set())
     assert count_compiled() == (0, True)
     assert capsys.readouterr().err == ""
     assert count_compiled(3) == (1, True)
