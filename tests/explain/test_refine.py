@@ -198,8 +198,8 @@ def test_rows_are_refined_independently_of_each_other(factuals, pool, fold, numb
 def test_rows_of_several_steps_are_queried_at_once():
     factual, pool = (5.0, 0.0, 1.0, 1.0), [(0.0, 1.0, 0.5, 2.0), (1.0, 1.0, 0.0, 2.0)]
     world = World(1, 1.0, (factual,))
-    queries, ask = [], world.ask
-    world.ask = lambda rows: (queries.append(len(rows)), ask(rows))[1]
+    queries, query = [], world.query
+    world.query = lambda rows: (queries.append(len(rows)), query(rows))[1]
     pools = Candidates(np.asfortranarray(pool), np.array([0]), np.array([2]))
     found = take(world, [(0, row) for row in pool], [factual], np.array([0]), pools, ())
     assert found == [walk(world, row, factual, 0, pool, numbers=()) for row in pool]

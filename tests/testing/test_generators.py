@@ -230,7 +230,7 @@ BROKEN = [
     (Outside, "check_restrictions", "'income': .* accepted rows lie outside"),
     (Timid, "check_restrictions", "of the rows are rejected, though likely values are allowed"),
     (Disagrees, "check_restrictions", "rejected_by and rejected do not agree"),
-    (AnotherWhenBound, "check_restrictions", "excludes nothing changes what is drawn"),
+    (AnotherWhenBound, "check_restrictions", "excludes nothing changes the draws"),
     (BreaksRules, "check_rules", "accepted rows break the rule"),
     (TooDense, "check_densities", "sum to 1.1"),
     (OtherDensity, "check_densities", "draws have the shares .* the densities give"),
