@@ -19,7 +19,7 @@ and `mcce.report.suspicious` lists those that have one. Reasons for a changed fe
    with the level "unemployed".
 8. `unspecific level`: the new level means "other" or "unknown", or is a mark such as "?"; or it is the number of a
    class, such as an occupation (recognised by its name).
-9. `worse situation`: the new level is a situation that nobody aims for, such as "unemployed" or "with parents".
+9. `worse situation`: the new level is usually a worse situation, such as "unemployed" or "with parents".
 10. `far step`: a positive amount changes by a larger factor than it does between 97.5 per cent of the refused training
     rows and the accepted ones most similar to them (`Usual.factors`). A factual beyond 99 per cent of the rows may move
     any distance towards them. An amount that is 0 in some rows may fall by any factor, and rise up to the bound of

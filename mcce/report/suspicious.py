@@ -248,7 +248,7 @@ def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicio
     elif reason == UNSPECIFIC:
         words = f"{label} {after} does not say what to change to"
     elif reason == WORSE:
-        words = f"{label} {after} is a situation that nobody aims for"
+        words = f"{label} {after} is usually a worse situation"
     else:
         words = f"{label} {after} is above 99% of {_group(names, beside)}"
     return Suspicion(row, reason, name, words)

@@ -206,7 +206,7 @@ def is_unspecific(level: Hashable) -> bool:
 
 
 def is_worse(level: Hashable) -> bool:
-    """Return whether a level is a situation that nobody aims for.
+    """Return whether a level is usually a worse situation than others.
 
     Examples
     --------

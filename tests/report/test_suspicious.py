@@ -75,7 +75,7 @@ OPPOSITE = "opposite to the usual direction"
         ({"years_employed": 4}, "duration", "years_employed grows by 3"),
         ({"job": "none"}, "contradicts a level", "salary 30,000 is above 99% of those with job none"),
         ({"job": "Other"}, "unspecific level", "job Other does not say what to change to"),
-        ({"job": "with parents"}, "worse situation", "job with parents is a situation that nobody aims for"),
+        ({"job": "with parents"}, "worse situation", "job with parents is usually a worse situation"),
         (
             {"loan": 2_000},
             "far step",
