@@ -25,6 +25,7 @@ from mcce.explain.order import Caution
 from mcce.explain.problem import Problem
 from mcce.model.queries import CachedModel
 from mcce.plausibility.score import Origins, Own, Plausibility
+from mcce.plausibility.stop_reasons import StopRules
 
 
 class Acceptance:
@@ -164,10 +165,21 @@ class Acceptance:
         """Return which cells have a reason why the row must not be sent (`mcce.plausibility.stop_reasons`)."""
         if self.problem.stops is None:
             return np.zeros(rows.shape, dtype=bool)
+        return self._cells(self.problem.stops, rows, owner)
+
+    def seriousness(self, rows: Floats, owner: Ints) -> Ints:
+        """Return 0 for rows without such a reason, 1 for those with far steps only, 2 for the others."""
+        stops = self.problem.stops
+        if stops is None:
+            return np.zeros(len(rows), dtype=np.int64)
+        kinds = [self._cells(each, rows, owner).any(axis=1) for each in (stops, stops.without_far_steps)]
+        return np.sum(kinds, axis=0, dtype=np.int64)
+
+    def _cells(self, stops: StopRules, rows: Floats, owner: Ints) -> Bools:
         own = self.matrix[owner]
         changed = changed_columns(rows, own)
         changed[:, list(self.problem.uncounted)] = False
-        return self.problem.stops.cells(own, rows, changed)
+        return stops.cells(own, rows, changed)
 
     def within_bounds(self, rows: Floats, owner: Ints) -> Bools:
         """Return which rows are within the bounds on changes and distance."""

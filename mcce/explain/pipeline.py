@@ -210,8 +210,9 @@ def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[W
     A counterfactual is unfit if it has a reason not to be sent (`mcce.plausibility.stop_reasons`), or if a change makes
     the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is rare with the
     salary of a draw. New draws therefore keep the factual's value in these columns, and have values that no reason
-    excludes in the others. If this gives no counterfactual, new draws only keep the columns of harmful changes. New
-    rows that are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the floor are skipped.
+    excludes in the others. If this gives no counterfactual, far steps are allowed, unless they are the only reason, and
+    then all values, except in the columns of harmful changes. New rows that are less unfit take part in `prefer_fit`.
+    Factuals whose counterfactuals are below the floor are skipped.
     """
     problem = acceptance.problem
     harm = harm_of_changes(acceptance, found)
@@ -222,15 +223,17 @@ def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[W
         return found, Cost()
     kept = np.zeros(acceptance.matrix.shape, dtype=bool)
     np.logical_or.at(kept, found.owner, harm > 0.0)
+    serious = np.isin(np.arange(len(acceptance)), found.owner[reasons[:, 0] > 1])
+    near = problem.stops and problem.stops.without_far_steps
     again, costs = found.take(slice(0)), []
-    for avoided in (problem, replace(problem, stops=None)):
-        if not left.size:
-            break
-        stricter = avoided.avoiding(kept[left], block.take(left))
-        new, cost = _search_avoiding(acceptance, block, left, stricter)
+    for stops, which in ((problem.stops, left), (near, left[serious[left]]), (None, left[kept[left].any(axis=1)])):
+        which = which[~np.isin(which, again.owner)]
+        if not which.size:
+            continue
+        stricter = replace(problem, stops=stops).avoiding(kept[which], block.take(which))
+        new, cost = _search_avoiding(acceptance, block, which, stricter)
         again = Winners.join([again, new.take(_is_less_unfit(acceptance, new, found, reasons))])
         costs.append(cost)
-        left = left[kept[left].any(axis=1) & ~np.isin(left, again.owner)]
     redone = np.isin(found.owner, again.owner)
     fit = np.append(np.ones(again.owner.size, dtype=bool), ~unfit[redone])
     chosen = prefer_fit(acceptance, Winners.join([again, found.take(redone)]), fit)
@@ -250,9 +253,8 @@ def _search_avoiding(acceptance: Acceptance, block: Block, which: Ints, problem:
 
 
 def _reasons_and_harm(acceptance: Acceptance, found: Winners, harm: Floats) -> Floats:
-    """Return for each row whether it has a reason not to be sent, and the harm of its changes."""
-    stopped = acceptance.stopped(found.rows, found.owner).any(axis=1)
-    return np.column_stack([stopped, harm.sum(axis=1)])
+    """Return for each row how serious the reasons not to send it are, and the harm of its changes."""
+    return np.column_stack([acceptance.seriousness(found.rows, found.owner), harm.sum(axis=1)])
 
 
 def _is_less_unfit(acceptance: Acceptance, new: Winners, found: Winners, reasons: Floats) -> Bools:

@@ -32,7 +32,7 @@ drawn within them; the bound of reason 6 uses the factual's loan. Rows with the 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -175,6 +175,11 @@ class StopRules:
 
     def __init__(self, columns: Sequence[RuleColumn], usual: Usual, units: Mapping[Hashable, str]) -> None:
         self.columns, self.usual, self.units = columns, usual, units
+
+    @cached_property
+    def without_far_steps(self) -> StopRules:
+        """The rules without the reason `far step`, the least serious one."""
+        return StopRules(self.columns, replace(self.usual, factors={}), self.units)
 
     @cached_property
     def _low_edges(self) -> list[tuple[Edge, int, int, float]]:
