@@ -53,6 +53,15 @@ def test_every_file_names_the_same_lowest_python():
     assert set(named.values()) == {lowest}, named
 
 
+@pytest.mark.parametrize(
+    "name", ["README.md", "CITATION.cff", "codemeta.json", "joss/paper.bib", "r_bridge/r/inst/CITATION"]
+)
+def test_every_file_cites_the_published_paper(name):
+    text = read(name)
+    assert "10.1007/s10618-024-01017-y" in text
+    assert "arXiv:2111.09790" not in text
+
+
 def test_changelog_describes_a_first_release():
     text = read("CHANGELOG.md")
     assert re.findall(r"^## \[(.+?)\]", text, re.M) == [mcce.__version__]
