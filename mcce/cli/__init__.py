@@ -114,6 +114,8 @@ def make_parser(command: str | None = None) -> argparse.ArgumentParser:
 
 
 def _worded(message: Message) -> str:
+    if all(isinstance(part, str) for part in message.args):
+        return str(message)
     from mcce.cli.wording import COMMAND_LINE  # imports the families of samplers and generators
 
     return message.worded(COMMAND_LINE)

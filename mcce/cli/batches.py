@@ -39,9 +39,6 @@ READ = ("sep", "decimal", "thousands", "encoding", "date_format", "sheet")  # op
 def run_explain_batches(given: argparse.Namespace) -> int:
     """Explain the files; return 3 if a row that needs a counterfactual has none, or is bad."""
     arguments = complete(given)
-    absent = [name for name in ("explainer", "explain") if getattr(arguments, name) is None]
-    if absent:
-        given.refuse(f"the following arguments are required: {', '.join(f'--{name}' for name in absent)}")
     settings = explain_options(arguments)
     letters = _letters(arguments)
     if arguments.table is not None:
@@ -53,8 +50,6 @@ def run_explain_batches(given: argparse.Namespace) -> int:
     schema = explainer.generator_.schema_
     constraints += [*kept_fixed(explainer, arguments), *demands(arguments)]
     source: Any = arguments.explain
-    if not Path(source).exists():
-        raise InputError(f"--explain {source}: there is no such file; check its name and folder.")
     paths = _files(Path(source))
     if not all(_is_streamed(path, arguments) for path in paths):
         source = list(_frames(paths, schema, arguments))

@@ -17,7 +17,7 @@ from mcce.cli.checking import demands, explain_options, given_names, read_constr
 from mcce.cli.console import DONE, say
 from mcce.cli.fitting import WITHOUT_CODE, Job, about_model, fit_files, load_files
 from mcce.cli.models import save_model
-from mcce.cli.options import OPTIONS, check_letters, complete
+from mcce.cli.options import check_letters, complete
 from mcce.cli.outputs import Outputs, Style, check_outputs, write
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
@@ -28,8 +28,6 @@ from mcce.report.names import Names
 
 def run_fit(given: argparse.Namespace) -> int:
     arguments = complete(given)
-    if arguments.train is None:
-        given.refuse("the following arguments are required: --train")
     arguments.explain = arguments.explainer = None
     explain_options(arguments)
     target, model = Path(arguments.save), None if arguments.model is None else Path(arguments.model)
@@ -54,8 +52,6 @@ def run_letters(given: argparse.Namespace) -> int:
     if "show_texts" in given:
         print(text_of(given.show_texts), end="")
         return 0
-    if complete(given).letters is None:
-        given.refuse("the following arguments are required: --letters FOLDER")
     if not complete(given).recourse:
         given.sparse = True
     return run_explain(given)
@@ -64,10 +60,6 @@ def run_letters(given: argparse.Namespace) -> int:
 def run_explain(given: argparse.Namespace) -> int:
     """Explain the rows of a file; return 3 if a row that needs a counterfactual has none."""
     arguments = complete(given)
-    needed = ("explain",) if arguments.explainer is not None else ("train", "explain")
-    absent = [option.flag for option in OPTIONS if option.name in needed and getattr(arguments, option.name) is None]
-    if absent:
-        given.refuse(f"the following arguments are required: {', '.join(absent)}")
     check_letters(arguments)
     options = explain_options(arguments)
     if arguments.rules is not None and not arguments.sparse:

@@ -417,6 +417,31 @@ def complete(given: argparse.Namespace) -> argparse.Namespace:
     return argparse.Namespace(**{"config": None, "force": False, **defaults, **of_file, **typed})
 
 
+NEEDED = {
+    "fit": ("train",),
+    "explain": ("train", "explain"),
+    "letters": ("train", "explain", "letters"),
+    "explain-batches": ("explainer", "explain"),
+}
+
+
+def check_needed(given: argparse.Namespace) -> None:
+    """Raise if an option that a command needs is missing, or a file that it reads; `complete` adds those of a file."""
+    if "show_texts" in given:
+        return
+    arguments = complete(given)
+    needed = set(NEEDED[given.command])
+    if arguments.explainer is not None:  # instead of training rows
+        needed.discard("train")
+    absent = [option.flag for option in OPTIONS if option.name in needed and getattr(arguments, option.name) is None]
+    if absent:
+        given.refuse(f"the following arguments are required: {', '.join(absent)}")
+    for name in ("train", "explain", "explainer", "model"):
+        path = getattr(arguments, name)
+        if path is not None and not Path(path).exists():
+            raise InputError(f"--{name} {path}: there is no such file; check its name and folder.")
+
+
 def _files_of(files: Sequence[str]) -> dict[str, str]:
     """Return the files of positional arguments: an explainer, rows, or both in this order."""
     if len(files) > 2:

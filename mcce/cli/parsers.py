@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from mcce.cli import readers as read
-from mcce.cli.options import OPTIONS, add_options
+from mcce.cli.options import OPTIONS, add_options, check_needed
 
 CODES = (
     "Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad arguments, files or models; "
@@ -22,6 +22,8 @@ def _imported(place: str) -> Callable[[argparse.Namespace], int]:
     """Return a function that imports a "module:function" when it is called, and calls it."""
 
     def run(arguments: argparse.Namespace) -> int:
+        if "command" in arguments:
+            check_needed(arguments)
         module, _, function = place.partition(":")
         return int(getattr(import_module(module), function)(arguments))
 

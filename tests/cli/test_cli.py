@@ -85,11 +85,21 @@ def test_entry_point_adds_a_command(monkeypatch, capsys):
 
 def test_wrong_arguments_are_reported_before_large_imports():
     code = "import sys; from mcce.cli import COMMANDS, main\n"
-    code += "for typed in (['explane'], *([name, '--trian'] for name in COMMANDS), ['fit', '--n-jobs', 'two']):\n"
-    code += "    try: main(typed)\n"
-    code += "    except SystemExit as e: print(e.code, sorted({'numba', 'pandas', 'sklearn'} & {*sys.modules}))"
+    code += (
+        "typed = [['explane'], *([name, '--trian'] for name in COMMANDS), ['fit', '--n-jobs', 'two'], ['explain']]\n"
+    )
+    code += (
+        "typed += [['explain', '--explain', 'x.csv'], ['letters', 'x.mcce', 'x.csv'], ['explain', 'x.mcce', 'x.csv']]\n"
+    )
+    code += "typed += [['explain-batches', '--out', 'x'], ['fit', '--train', 'x.csv', '--save', 'x.mcce']]\n"
+    code += "for each in typed:\n"
+    code += "    try: status = main(each)\n"
+    code += "    except SystemExit as e: status = e.code\n"
+    code += "    print(status, sorted({'numba', 'pandas', 'sklearn'} & {*sys.modules}))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.splitlines() == ["2 []"] * (len(COMMANDS) + 2)
+    assert said.stdout.splitlines() == ["2 []"] * (len(COMMANDS) + 8)
+    assert "mcce letters: error: the following arguments are required: --letters" in said.stderr
+    assert "mcce: error: --explain x.csv: there is no such file" in said.stderr
     assert "invalid choice: 'explane'" in said.stderr
     assert "explain-batches" in said.stderr
     assert "unrecognized arguments: --trian" in said.stderr
