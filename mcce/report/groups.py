@@ -203,8 +203,8 @@ def _find_column(factuals: pd.DataFrame, groups: Any) -> pd.Series[Any]:
         )
     if groups not in factuals.columns:
         raise InputError(
-            f"the factuals have no column {spell(groups)}; {did_you_mean(groups, factuals.columns)} For a column that "
-            "the model does not see give a Series with the ids as its index."
+            f"the factuals have no column {spell(groups)}; for one that the model does not see give a Series with "
+            f"the ids as its index; {did_you_mean(groups, factuals.columns)}"
         )
     return factuals[groups]
 

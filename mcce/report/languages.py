@@ -124,8 +124,8 @@ def _known_language(language: Any) -> str:
     code = SPELLINGS.get(code.lower(), re.split("[-_]", code.lower())[0])
     if code not in known:
         raise InputError(
-            f"there are no letters in {spell(language)}; {did_you_mean(str(language), known)} Or give texts of your "
-            "own: a TOML file like those in mcce/report/texts."
+            f"there are no letters in {spell(language)}; give texts of your own, a TOML file like those in "
+            f"mcce/report/texts, or another language; {did_you_mean(str(language), known)}"
         )
     return code
 

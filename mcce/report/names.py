@@ -455,9 +455,9 @@ class Names:
             if role not in ROLES:
                 raise InputError(
                     Parameter("names"),
-                    f" has the entry {spell(role)}; {did_you_mean(role, ROLES)} Features are named inside them, as in ",
+                    f" has the entry {spell(role)}; features are named inside its entries, as in ",
                     Setting("names", {"labels": {"salary": "pay"}}),
-                    ".",
+                    f"; {did_you_mean(role, ROLES)}",
                 )
         return cls(**(given or {}))
 

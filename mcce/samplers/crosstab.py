@@ -270,8 +270,8 @@ class NestedSampler(CatallSampler):
             if self.within not in [names[j] for j in with_levels]:
                 known = [str(names[j]) for j in with_levels]
                 raise SamplerError(
-                    f"{self!r} of {target.feature.name!r} needs {self.within!r} among its givens, with levels; "
-                    f"{did_you_mean(self.within, known)} It must precede the target in the visit sequence."
+                    f"{self!r} of {target.feature.name!r} needs {self.within!r} among its givens, with levels, before "
+                    f"it in the visit sequence; {did_you_mean(self.within, known)}"
                 )
             return np.array([names.index(self.within)])
         fine = np.where(np.isnan(target.values), -1, target.values)

@@ -205,7 +205,7 @@ class Affordable:
         (["--sampler", "norm"], "norm cannot model 'size': it is ordered"),
         (
             ["--sampler", "income=norm(~ jbo),*=cart"],
-            "uses 'jbo', which is not among its predictors; did you mean 'job'",
+            "uses 'jbo', which is not among its predictors, the columns before it in visit_sequence; did you mean",
         ),
         (["--sampler", "income=norm(~ __import__('os')),*=cart"], "the function '__import__' is not available"),
         (["--sampler", "income=norm,*=cart", "--min-donors", "5"], "norm for 'income' cannot guarantee --min-donors 5"),

@@ -39,6 +39,8 @@ def test_iteration_yields_the_explained_ids(found):
     assert found[had_it].sentence(had_it) == found.sentence(had_it)
     with pytest.raises(mcce.InputError, match="no factual has the id 'nobody'; the ids are the index"):
         found["nobody"]
+    with pytest.raises(mcce.InputError, match=f"'?{explained[0]}'? is the id and 1 the rank; give them as two arg"):
+        found.sentence(found.frame.index[0])
 
 
 def test_sentences_cover_every_factual(found):

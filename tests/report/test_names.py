@@ -109,8 +109,8 @@ def test_names_are_read_from_an_object_a_dict_or_none():
     ("given", "message"),
     [
         (["salary"], r"names is a list; give mcce.Names\(labels="),
-        ({"label": {}}, "names has the entry 'label'; did you mean 'labels'"),
-        ({"salary": "pay"}, r"Features are named inside them, as in names=\{'labels'"),
+        ({"label": {}}, "names has the entry 'label'; .*; did you mean 'labels'"),
+        ({"salary": "pay"}, r"features are named inside its entries, as in names=\{'labels'.*; known: "),
         ({"units": {"salery": "EUR"}}, "units names 'salery', which is not a column of X; did you mean 'salary'"),
     ],
 )

@@ -124,7 +124,9 @@ def test_coarse_level_without_rows_has_the_overall_shares():
 
 def test_errors_name_the_fix():
     given, target = encode(towns(), "town")
-    with pytest.raises(SamplerError, match=r"needs 'regin' among its givens, with levels; did you mean 'region'"):
+    with pytest.raises(
+        SamplerError, match=r"needs 'regin' among its givens, with levels, before it in .*; did you mean 'region'"
+    ):
         mcce.NestedSampler(within="regin").fit(given, target)
     wide = pd.DataFrame({f"x{j}": np.arange(20.0) for j in range(12)} | {"y": ["a", "b"] * 10})
     with pytest.raises(SamplerError, match=r"would cross 12 givens to .* cells.*Reduce the givens by predictors={'y'"):

@@ -263,9 +263,8 @@ class FormulaDesign:
         for name in names:
             if name not in known:
                 raise InputError(
-                    f"formula {formula!r} of {target.name!r} uses {name!r}, which is not among its predictors; "
-                    f"{did_you_mean(name, known)} A column that is drawn after {target.name!r} can only be used if "
-                    "visit_sequence is changed."
+                    f"formula {formula!r} of {target.name!r} uses {name!r}, which is not among its predictors, the "
+                    f"columns before it in visit_sequence; {did_you_mean(name, known)}"
                 )
         if decision is not None and decision not in names:
             names = [*names, decision]
