@@ -1101,7 +1101,8 @@ class MCCE(Learner):
             Whether to search for actions (`recourse`) instead of counterfactuals (`explain`). The result table then
             distinguishes actions and consequences, and has a sentence per row.
         id : str, optional
-            Column with a unique id for each row of the source. By default, rows are numbered from 0.
+            Column with a unique id for each row of the source. By default, rows are numbered from 0; the index of a
+            frame is not read. Constraints on single factuals name these ids.
         batch_size : int
             Maximum number of rows per part; a part never spans two files.
         n_jobs : int, optional

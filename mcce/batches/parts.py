@@ -36,7 +36,7 @@ from mcce.wording import Setting
 
 
 class Personal:
-    """A request with constraints on single factuals, split by part."""
+    """A request with constraints on single factuals, split by part; `unseen` has the ids that no part so far has."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -46,6 +46,7 @@ class Personal:
             if isinstance(each, OfFactuals):
                 for entry in each.by_id:
                     self._by_id.setdefault(entry[0], []).append((i, entry))
+        self.unseen = dict.fromkeys(self._by_id)
 
     def request_for(self, part: Part) -> Request:
         """Return the request with only the constraints that concern a part."""
@@ -53,6 +54,7 @@ class Personal:
             return self.request
         mine: dict[int, list[Any]] = {}
         for id in part.factuals(self.request.id).index:
+            self.unseen.pop(id, None)
             for i, entry in self._by_id.get(id, ()):
                 mine.setdefault(i, []).append(entry)
         constraints: list[Any] = []

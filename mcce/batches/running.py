@@ -27,7 +27,7 @@ from mcce.batches.parts import Personal, Request
 from mcce.batches.sources import Part, RowSource, open_source, pyarrow
 from mcce.batches.workers import run_parts
 from mcce.constraints import read
-from mcce.exceptions import InputError, MCCEWarning
+from mcce.exceptions import InputError, MCCEWarning, spell_all
 from mcce.explain.protocol import Explainer
 from mcce.model.queries import SpotCheck
 from mcce.records.canonical import HASH
@@ -139,17 +139,19 @@ def _run(
     folder.begin(head)
     personal = Personal(request)
     n_parts = 0
+    resumed = False  # finished parts may have no ids
     shown: set[str] = set()
     unusual_shown = False
     with progress_bar(source.total, "explaining", progress) as bar:
 
         def unfinished() -> Iterator[tuple[Request, Part]]:
-            nonlocal n_parts
+            nonlocal n_parts, resumed
             for part in source.parts(batch_size, folder.is_done):
                 n_parts += 1
                 if not folder.is_done(part.number):
                     yield personal.request_for(part), part
                     continue
+                resumed = True
                 folder.check_same(part, request.skip_bad)
                 n = part.rows.end - part.rows.begin
                 if not bar.disable:
@@ -167,4 +169,10 @@ def _run(
                     shown.add(str(warning))
                     warnings.warn(warning, stacklevel=4)  # the line that called explain_batches
             bar.update(explained.part.rows.end - explained.part.rows.begin)
+    if personal.unseen and not resumed:
+        named = "are numbered from 0" if request.id is None else f"are named by the column {request.id!r}"
+        unknown = (
+            f"constraints name the factual(s) {spell_all(personal.unseen)}, which are not in the source, where rows "
+        )
+        warnings.warn(MCCEWarning(unknown + f"{named}; these constraints had no effect."), stacklevel=3)
     return folder.finish(head, n_parts)

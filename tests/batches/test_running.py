@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mcce
-from mcce import MCCE, InputError, MCCEError, MCCEWarning, NotFittedError, allow, per_factual
+from mcce import MCCE, InputError, MCCEError, MCCEWarning, NotFittedError, allow, only, per_factual
 from mcce.records import folder as recording
 from tests.batches.problem import ROWS, SETTINGS, explainer, tables, written
 from tests.explainer.problem import FIXED, TABLE, fitted, label, mixed_table, score
@@ -147,6 +147,13 @@ def test_constraints_per_factual_hold_in_every_batch(tmp_path):
     found = explainer().explain(ROWS.set_index("who"), n_samples=40, constraints=said)
     rows, _ = tables(tmp_path / "out")
     pd.testing.assert_frame_equal(rows, found.to_frame(), check_exact=True, check_dtype=False, check_categorical=False)
+
+
+def test_constraints_on_factuals_outside_of_the_source_are_reported(tmp_path):
+    rows = ROWS.drop(columns="who").head(8).set_axis(range(90, 98))
+    said = [only({1: ["income"], 91: ["income"]})]
+    with pytest.warns(MCCEWarning, match=r"factual\(s\) 91, which are not in the source, .* are numbered from 0"):
+        explainer().explain_batches(rows, tmp_path / "out", batch_size=3, n_samples=20, constraints=said)
 
 
 @pytest.mark.slow
