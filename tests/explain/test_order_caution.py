@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -42,7 +43,7 @@ def cost(case, candidate, factual, strength):
     inside = 0.4 - case.model.score(candidate)
     m = (1 + (MARGINS.accepted.values <= inside).sum()) / 51
     t = scale.typical_distance
-    edge = 1.25 * max(near - t, 0.0) + 0.5 * t * max(0.0, 1.0 - m / 0.25)
+    edge = 1.25 * max(near - t, 0.0) + max(0.5 * t, 0.4) * max(0.0, 1.0 - m / 0.25)
     return gower_sum(candidate, factual) + strength * edge
 
 
@@ -69,6 +70,15 @@ def test_single_changes_have_minimal_cost_by_brute_force(pools, factuals, seed, 
         expected = sorted(cost(case, c, factual, strength) for c in single)[:k]
         mine = [cost(case, tuple(r), factual, strength) for r in found.rows[found.owner == f]]
         assert mine == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("typical", "expected"), [(0.01, 0.4), (2.0, 1.0)])
+def test_margin_counts_where_real_rows_are_dense(typical, expected):
+    caution = Caution(SimpleNamespace(typical_distance=typical), MARGINS)
+    steps, near = np.zeros(2), np.full(2, typical)
+    at_the_end, inside = caution.cost(steps, near, np.array([0.4, 0.2]))
+    assert at_the_end == pytest.approx(expected * (1.0 - 2 / 51 / 0.25))
+    assert inside == 0.0
 
 
 def test_margins_refer_to_the_interval_ends_that_are_exceeded():
