@@ -14,12 +14,12 @@ Sparse counterfactuals in the default order are compared with caution (`Caution`
 lies at the edge of the decision and of the data, where a refitted model or a stricter plausibility check rejects it.
 Among rows with equally few changes, the one with the least cost is therefore chosen,
 
-    d + caution * (1.25 max(n - t, 0) + max(0.5 t, 0.4) max(0, 1 - m / 0.25)),
+    d + caution * (1.25 max(n - t, 0) + max(0.5 t, 0.2) max(0, 1 - m / 0.25)),
 
 where d is the sum of its steps from the factual, n its mean distance to the five nearest real rows and t the
 median of that over real rows (`mcce.plausibility.score`), and m the share of accepted training rows whose score is at
 most as far from an end of the decision (`Margins`). The unit is that of d. With caution 0 the nearest row is chosen.
-Where real rows are dense, t is near 0, and without the 0.4 the margin would hardly count.
+Where real rows are dense, t is near 0, and without the 0.2 the margin would hardly count.
 The default 1 and the constants above were chosen on some of the rows of benchmarks/advice.py and validated on others.
 An end of the decision beyond which no training row lies is ignored: no probability is above 1. Decisions by labels and
 functions have no margin, and the last term is dropped.
@@ -52,7 +52,7 @@ from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, entry
 Cost = Literal["free", "density", "model"]
 COSTS: tuple[Cost, ...] = ("free", "density", "model")
 DEFAULT = ("L0", "gower")
-OF_NEARNESS, OF_MARGIN, LEAST_OF_MARGIN, ENOUGH = 1.25, 0.5, 0.4, 0.25
+OF_NEARNESS, OF_MARGIN, LEAST_OF_MARGIN, ENOUGH = 1.25, 0.5, 0.2, 0.25
 ROUNDING = 1e-12  # rounding error of scores
 
 # maps the encoded candidates and the encoded factual to one value for each candidate

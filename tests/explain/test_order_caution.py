@@ -43,7 +43,7 @@ def cost(case, candidate, factual, strength):
     inside = 0.4 - case.model.score(candidate)
     m = (1 + (MARGINS.accepted.values <= inside).sum()) / 51
     t = scale.typical_distance
-    edge = 1.25 * max(near - t, 0.0) + max(0.5 * t, 0.4) * max(0.0, 1.0 - m / 0.25)
+    edge = 1.25 * max(near - t, 0.0) + max(0.5 * t, 0.2) * max(0.0, 1.0 - m / 0.25)
     return gower_sum(candidate, factual) + strength * edge
 
 
@@ -72,7 +72,7 @@ def test_single_changes_have_minimal_cost_by_brute_force(pools, factuals, seed, 
         assert mine == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize(("typical", "expected"), [(0.01, 0.4), (2.0, 1.0)])
+@pytest.mark.parametrize(("typical", "expected"), [(0.01, 0.2), (2.0, 1.0)])
 def test_margin_counts_where_real_rows_are_dense(typical, expected):
     caution = Caution(SimpleNamespace(typical_distance=typical), MARGINS)
     steps, near = np.zeros(2), np.full(2, typical)
