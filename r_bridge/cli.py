@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.base.files import written_whole
+from mcce.base.files import atomic_write
 from mcce.cli import readers as read
 from mcce.cli.checking import read_interval
 from mcce.cli.console import DONE, say
@@ -106,7 +106,7 @@ def run_parity(arguments: argparse.Namespace) -> int:
     reports = [_compare(example, engine, arguments) for engine in engines]
     print("\n\n".join(map(repr, reports)))
     if arguments.html:
-        with written_whole(arguments.html, overwrite=arguments.force) as beside:
+        with atomic_write(arguments.html, overwrite=arguments.force) as beside:
             beside.write_text(PAGE.format("<hr>".join(r._repr_html_() for r in reports)), "utf-8")
         say(f"wrote {arguments.html}")
     for report in reports:

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 
 from mcce import report
-from mcce.base.files import checked_path
+from mcce.base.files import check_path
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
 from mcce.report.languages import own_texts, read_texts
@@ -63,7 +63,7 @@ class Letters:
         if given is None:
             return None
         letters = given if isinstance(given, Letters) else cls(given)
-        folder = checked_path(letters.folder)
+        folder = check_path(letters.folder)
         if folder.exists() and not folder.is_dir():
             raise InputError(f"letters go to {folder}, which is a file; give the name of a folder.")
         read_texts(letters.language, letters.texts)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.base.files import written_whole
+from mcce.base.files import atomic_write
 from mcce.batches import BatchResult, Letters
 from mcce.batches.folder import UNLETTERED
 from mcce.cli.checking import demands, explain_options, given_names, named_by_text, read_constraints
@@ -162,7 +162,7 @@ def _frames(paths: Sequence[Path], schema: Schema, arguments: argparse.Namespace
 def _write_table(result: BatchResult, path: Path, arguments: argparse.Namespace) -> None:
     found = pd.read_parquet(result.folder / "counterfactuals")
     others = pd.read_parquet(result.folder / "unexplained")
-    with written_whole(path, overwrite=arguments.force) as beside:
+    with atomic_write(path, overwrite=arguments.force) as beside:
         if path.suffix.lower() == WORKBOOK:
             write_workbook(beside, {"answers": found, "no answer": others}, {})
         elif path.suffix.lower() == ".parquet":

@@ -90,10 +90,10 @@ def _explain(job: Job, arguments: argparse.Namespace, options: dict[str, Any]) -
         found = job.explainer.explain(job.factuals, constraints=demanded, **options)
         if demanded or {"max_changes", "max_gower", "robust"} & {*options}:
             found = found.with_why_unexplained(MOST_TOLD)
-    return found if arguments.explainer is None else _in_other_words(found, arguments)
+    return found if arguments.explainer is None else _reword(found, arguments)
 
 
-def _in_other_words(found: Counterfactuals, arguments: argparse.Namespace) -> Counterfactuals:
+def _reword(found: Counterfactuals, arguments: argparse.Namespace) -> Counterfactuals:
     """Return a result with the names and the decision of this job, in addition to or instead of the explainer's."""
     names = found.names.replaced_by(Names.read(given_names(arguments), found.frame.columns))
     return replace(found, names=names, decision=arguments.in_words or found.decision)

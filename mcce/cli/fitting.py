@@ -72,7 +72,7 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
     readings = train.find_readings([*names, *response])
     of_response = {name: readings.pop(name) for name in response}
     read = train.read(readings)
-    X, kinds = _as_model_takes_them(read, model, options, _order_levels(read, train, readings))
+    X, kinds = _convert_for_model(read, model, options, _order_levels(read, train, readings))
     schema = Schema.from_data(X, kinds=kinds, where=train.path)
     if arguments.explain is not None:
         rows, of_rows = _read_rows(arguments, readings, dict(train.table.items()))
@@ -276,7 +276,7 @@ def _feature_names(train: pd.DataFrame, model: Any, arguments: argparse.Namespac
     return list(names)
 
 
-def _as_model_takes_them(
+def _convert_for_model(
     X: pd.DataFrame, model: Any, options: ReadOptions, ordered: Mapping[Any, tuple[Any, ...]]
 ) -> tuple[pd.DataFrame, dict[Any, Any]]:
     """Return the features, with text as levels if a model is trained, and the kinds of codes that stay numbers."""

@@ -64,14 +64,14 @@ def _describe_generator(generator: Generator, also: list[str]) -> dict[str, Any]
         disclosed = [drawn, "the bounds and levels above, as they were stated"]
         return description | {"privacy": privacy, "discloses": disclosed}
     whole = [] if generator.samplers_ else [f"training values of all columns, which a {_kind(generator)} stores"]
-    return description | {"discloses": [*whole, *_givens_held(generator), *also]}
+    return description | {"discloses": [*whole, *_count_givens(generator), *also]}
 
 
 def _kind(generator: Generator) -> str:
     return type(generator).__name__
 
 
-def _givens_held(generator: Generator) -> list[str]:
+def _count_givens(generator: Generator) -> list[str]:
     n_rows, fixed = generator.training_givens_.shape[0], generator.fixed_
     held = []
     if fixed and n_rows:

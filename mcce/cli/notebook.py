@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from mcce.base.files import written_whole
+from mcce.base.files import atomic_write
 from mcce.cli.console import DONE, say
 from mcce.cli.outputs import check_outputs
 
@@ -31,7 +31,7 @@ def run_notebook(arguments: argparse.Namespace) -> int:
     path = Path(arguments.out)
     check_outputs({"--out": path}, {}, force=arguments.force)
     page = next(place for place in PLACES if place.exists()).read_text(encoding="utf-8")
-    with written_whole(path) as beside:
+    with atomic_write(path) as beside:
         beside.write_text(json.dumps(notebook(page), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     say(f"wrote the notebook {path}")
     application = next((name for name in APPLICATIONS if find_spec(name)), None)

@@ -551,11 +551,11 @@ def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -
 
 def _rounded(column: TextColumn, marks: NumberMarks) -> str | None:
     """Return the first whole number that a float rounds, unless all are integers of 64 bits."""
-    plains = {text: str(plain) for text, plain in column.plain(marks).items()}
-    long = {text: plain for text, plain in plains.items() if len(plain) > 15 and WHOLE.fullmatch(plain)}
+    plain_texts = {text: str(plain) for text, plain in column.plain(marks).items()}
+    long = {text: plain for text, plain in plain_texts.items() if len(plain) > 15 and WHOLE.fullmatch(plain)}
     rounded = [text for text, plain in long.items() if Decimal(plain) != Decimal(float(plain))]
-    if rounded and not column.cells.isna().any() and all(map(WHOLE.fullmatch, plains.values())):
-        rounded = [text for text in rounded if abs(float(plains[text])) >= 2**63]
+    if rounded and not column.cells.isna().any() and all(map(WHOLE.fullmatch, plain_texts.values())):
+        rounded = [text for text in rounded if abs(float(plain_texts[text])) >= 2**63]
     return rounded[0] if rounded else None
 
 

@@ -79,9 +79,9 @@ class Allow(Constraint):
         elif self.high is not None:
             yield f"at most {say(self.high)}"
         if self.levels is not None:
-            yield ("only " if len(self.levels) == 1 else "one of ") + _say_all(self.levels)
+            yield ("only " if len(self.levels) == 1 else "one of ") + _value_list(self.levels)
         if self.never is not None:
-            yield f"never {_say_all(self.never)}"
+            yield f"never {_value_list(self.never)}"
         if self.step is not None:
             yield f"in steps of {say(self.step)}"
         if self.direction is not None:
@@ -215,7 +215,7 @@ def say(value: Any) -> str:
     return repr(value) if isinstance(value, str) and not _is_date(value) else str(value)
 
 
-def _say_all(values: tuple[Any, ...]) -> str:
+def _value_list(values: tuple[Any, ...]) -> str:
     rest = len(values) - MOST_SHOWN
     return ", ".join(map(say, values[:MOST_SHOWN])) + (f" and {rest} more" if rest > 0 else "")
 

@@ -59,20 +59,20 @@ class Limit:
         return not (self.rises or self.falls) or self.largest == 0.0
 
     @property
-    def looks_at_changes(self) -> bool:
+    def limits_change(self) -> bool:
         """Whether there is a direction or a largest step."""
         return not (self.rises and self.falls) or self.largest < np.inf
 
     @property
     def reads_factual(self) -> bool:
         """Whether the allowed values depend on the factual's value."""
-        return self.looks_at_changes or self.step > 0.0
+        return self.limits_change or self.step > 0.0
 
     def within(self, own: Floats) -> Within:
         """Return the allowed values for factuals with the values `own`."""
         n, unknown = own.size, np.isnan(own)
         low, high = np.full(n, self.low), np.full(n, self.high)
-        if self.looks_at_changes:
+        if self.limits_change:
             least, most = (
                 (own if not free else np.full(n, bound))
                 for free, bound in ((self.falls, -np.inf), (self.rises, np.inf))
@@ -170,7 +170,7 @@ def limit_of(given: Allow, column: int, feature: Feature, *, missing: bool, is_f
         missing=missing,
     )
     if not is_fixed:
-        _check_something_left(made, feature)
+        _check_values_left(made, feature)
     return made
 
 
@@ -233,7 +233,7 @@ def _check_kind(given: Allow, feature: Feature) -> None:
         )
 
 
-def _check_something_left(made: Limit, feature: Feature) -> None:
+def _check_values_left(made: Limit, feature: Feature) -> None:
     """Raise on a limit that allows no value of the training data, for any factual."""
     if made.levels is not None:
         assert feature.levels is not None

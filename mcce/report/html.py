@@ -465,16 +465,18 @@ def _figures(found: Result) -> list[tuple[str, str]]:
 def _answer(found: Result, id: Hashable, *, with_picture: bool) -> str:
     """Return the answers for one case: a sentence for each plan, and all plans in one picture."""
     ranks = found.frame.index.get_level_values("rank")[found.frame.index.get_level_values("id") == id]
-    said = [kept_together(sentence(found, id, rank)) for rank in ranks[:PLANS]]
-    if len(said) == 1:
-        words = f"<p><b>{escape(_begin(id))}</b>: {escape(said[0])}</p>"
+    sentences = [kept_together(sentence(found, id, rank)) for rank in ranks[:PLANS]]
+    if len(sentences) == 1:
+        words = f"<p><b>{escape(_begin(id))}</b>: {escape(sentences[0])}</p>"
     else:
-        plans = "".join(f"<li>{escape(each)}</li>" for each in said)
-        words = f"<div><p><b>{escape(_begin(id))}</b>: {len(said)} plans, each enough alone.</p><ol>{plans}</ol></div>"
+        plans = "".join(f"<li>{escape(each)}</li>" for each in sentences)
+        words = (
+            f"<div><p><b>{escape(_begin(id))}</b>: {len(sentences)} plans, each enough alone.</p><ol>{plans}</ol></div>"
+        )
     if not with_picture:
         return f'<section class="answer">{words}</section>'
     png = as_png(lambda figure: found.plot_plans(id, max_plans=PLANS, figure=figure), WIDTH, HEIGHT)
-    picture = Picture(png, " ".join(said), "Open circle: now. Filled circle: the new value.")
+    picture = Picture(png, " ".join(sentences), "Open circle: now. Filled circle: the new value.")
     return f'<section class="answer">{words}{_figure(picture)}</section>'
 
 

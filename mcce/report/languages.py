@@ -87,11 +87,11 @@ class Texts:
         """Return the "was not" form of a label; None if no pattern matches."""
         return self._label_form(decision, 2)
 
-    def _label_form(self, decision: str, as_which: int) -> str | None:
+    def _label_form(self, decision: str, position: int) -> str | None:
         for label in self.labels:
             pattern = re.escape(label[0]).replace(r"\{who\}", "(?P<who>.+?)").replace(r"\{what\}", "(?P<what>.+)")
             if found := re.fullmatch(pattern, decision.strip().rstrip(".")):
-                return label[as_which].format(**found.groupdict())
+                return label[position].format(**found.groupdict())
         return None
 
 

@@ -26,7 +26,7 @@ def repaired_by(repair: pd.Series[Any], contributions: pd.DataFrame) -> pd.Serie
     return repaired.mask(enough, ALONE)
 
 
-def _mattered(table: pd.DataFrame) -> pd.Series[bool]:
+def _is_relevant(table: pd.DataFrame) -> pd.Series[bool]:
     """Mark the features that counted against the decision by more than the Monte Carlo error."""
     return table["shapley"] > 2.0 * table["standard_error"]
 
@@ -36,7 +36,7 @@ def reasons_table(
 ) -> pd.DataFrame:
     """Return the first `n` reasons with value, code and text; without `n` all features, fixed ones last."""
     if n is not None:
-        table = table[_mattered(table) & table["repair"].isin([ALONE, TOGETHER])].head(n)
+        table = table[_is_relevant(table) & table["repair"].isin([ALONE, TOGETHER])].head(n)
     else:
         absent = [name for name in own.columns if name in fixed]
         table = table.reindex([*table.index, *absent]).fillna({"repair": FIXED})
@@ -64,16 +64,16 @@ class Reasons:
     @classmethod
     def from_table(cls, table: pd.DataFrame, names: Names, texts: Texts, n: int = MOST) -> Reasons:
         """Read the table of all features."""
-        mattered = table[_mattered(table)]
+        relevant = table[_is_relevant(table)]
         points = []
         for name, value, code in (
-            mattered.loc[mattered["repair"].isin([ALONE, TOGETHER]), ["value", "code"]].head(n).itertuples()
+            relevant.loc[relevant["repair"].isin([ALONE, TOGETHER]), ["value", "code"]].head(n).itertuples()
         ):
             text = names.reason(name)[1] or texts.say(
                 "reasons.own", feature=names.label(name), value=names.text(name, value)
             )
             points.append(texts.say("reasons.coded", text=text, code=code) if code else text)
-        without = [names.label(name) for name in mattered.index[mattered["repair"] == NONE]]
+        without = [names.label(name) for name in relevant.index[relevant["repair"] == NONE]]
         return cls(tuple(points), tuple(without))
 
     def sentences(self, texts: Texts) -> tuple[str, str]:

@@ -102,8 +102,8 @@ def unexplained_sentence(unexplained: pd.DataFrame, id: Hashable) -> str:
     place = find_labels(unexplained.index, pd.Index([id], tupleize_cols=False))[0]
     if place >= 0:
         reason = str(unexplained["reason"].iloc[place]).rstrip(".")
-    who = spell(id) if isinstance(id, str) else case_name(id)
-    return f"No counterfactual was found for {who}: {reason}."
+    case = spell(id) if isinstance(id, str) else case_name(id)
+    return f"No counterfactual was found for {case}: {reason}."
 
 
 def reasons_in_lines(unexplained: pd.DataFrame) -> list[str]:
