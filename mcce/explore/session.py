@@ -585,8 +585,8 @@ class ExplorerSession:
             ]
             for _, row in costs.iterrows()
         ]
-        columns = ["how believable", *(MEASURES[name] for name in names)]
-        return {"tables": [_table("What a more believable plan costs", columns, rows)]}
+        columns = ["least plausibility", *(MEASURES[name] for name in names)]
+        return {"tables": [_table("What a more plausible plan costs", columns, rows)]}
 
     def _criticise(self, message: Mapping[str, Any]) -> Reply:
         generator = self._explainer.generator_

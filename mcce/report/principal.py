@@ -104,7 +104,7 @@ def reasons_sentence(found: Result, id: Hashable, n: int = MOST) -> str:
     >>> explainer = mcce.MCCE(model, decision=True, fixed=["age"], random_state=1).fit(X)
     >>> found = explainer.explain(X[X["salary"] < 50_000].head(1), sparse=True)
     >>> print(mcce.report.reasons_sentence(found, next(iter(found))))
-    This counted most against the application, and a change of it could lead to another decision: salary: 40,600.
+    This counted most against the application, and changing it could lead to another decision: salary: 40,600.
     """
     texts = read_texts()
     reasons = Reasons.from_table(found.principal_reasons(id, every=True), found.names, texts, n)

@@ -224,7 +224,7 @@ def test_rules_are_stated_in_words_with_units():
     assert rules["job: one of 'nurse', 'clerk'"] == ("job: nurse or clerk",)
     german = rules_in_words(RULES, replace(NAMES, marks=read_texts("de").marks), COLUMNS, read_texts("de"))
     assert german["savings: changes by at most 12.5% of its range, may become missing"][0].startswith(
-        "savings: ändert sich um höchstens 12,5\xa0% von"
+        "savings: ändert sich um höchstens 12,5\xa0% der"
     )
 
 
