@@ -162,7 +162,7 @@ def _describe_loan(one: Counterfactuals, risk: float, n_customers: int) -> str:
         f"A woman of {person['age']} asks her bank for a loan of {person['loan_amount']:,} dollars. She earns "
         f"{person['salary']:,} dollars a year, has {person['savings']:,} dollars in savings and defaulted last "
         f"year. The bank's model, fitted to {n_customers:,} customers, predicts a default probability of {risk:.1%}. "
-        "The bank grants a loan only below 10%, so she is refused. What would have had to be different? Her age, her "
+        "The bank grants a loan only below 10%, so she is refused. What would have led to a loan? Her age, her "
         "sex and the past default cannot change."
     )
 

@@ -475,9 +475,8 @@ def _answer(found: Result, id: Hashable, *, with_picture: bool) -> str:
         words = f"<p><b>{escape(_begin(id))}</b>: {escape(sentences[0])}</p>"
     else:
         plans = "".join(f"<li>{escape(each)}</li>" for each in sentences)
-        words = (
-            f"<div><p><b>{escape(_begin(id))}</b>: {len(sentences)} plans, each sufficient alone.</p><ol>{plans}</ol></div>"
-        )
+        count = f"{len(sentences)} plans, each sufficient alone."
+        words = f"<div><p><b>{escape(_begin(id))}</b>: {count}</p><ol>{plans}</ol></div>"
     if not with_picture:
         return f'<section class="answer">{words}</section>'
     png = as_png(lambda figure: found.plot_plans(id, max_plans=PLANS, figure=figure), WIDTH, HEIGHT)
