@@ -126,7 +126,7 @@ class Odd(NormSampler):
     ("found", "reason"),
     [(np.nan, "gave nan ("), (np.inf, "gave inf ("), (0.0, "gave an array of shape (5,) as log density")],
 )
-def test_nan_densities_raise(found, reason):
+def test_nan_densities_drop_the_candidate(found, reason):
     table = table_of(pd.DataFrame({"x": np.arange(60.0), "y": np.repeat([0.0, 0.5, 2.0], 20) + np.arange(60) / 100}))
     record = run(table, {"odd": Odd(found)}, "log")["odd"]
     assert "log_density() returns one number per row" in record.left_out
