@@ -21,7 +21,7 @@ LOCK = ".lock"
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def hold_lock(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder; raise if another process holds it."""
     path = folder / LOCK
     file = _open(path)

@@ -85,12 +85,12 @@ class Written:
 def write_letters(found: Counterfactuals, letters: Letters, row_numbers: Sequence[int]) -> Written:
     """Return the letters of a part; `row_numbers` are those of its factuals in the whole source."""
     names, decision = found.names.replaced_by(letters.names), letters.decision or found.decision
-    worded = replace(found, names=names, decision=decision)
+    reworded = replace(found, names=names, decision=decision)
     pages = report.letters(
-        worded, all=letters.all, html=True, language=letters.language, texts=letters.texts, reasons=letters.reasons
+        reworded, all=letters.all, html=True, language=letters.language, texts=letters.texts, reasons=letters.reasons
     )
     number_of = dict(zip(found.factuals.index, row_numbers))
-    without = report.unlettered(worded, all=letters.all)
+    without = report.unlettered(reworded, all=letters.all)
     without = without[without != NOT_REFUSED]
     return Written(
         {_file_name(who, number_of[who]): page for who, page in pages.items()},

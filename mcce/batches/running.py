@@ -10,7 +10,7 @@ from typing import Any
 
 from mcce.base.checks import check, check_count
 from mcce.base.files import check_path
-from mcce.base.locks import locked
+from mcce.base.locks import hold_lock
 from mcce.base.progress import Progress, progress_bar
 from mcce.batches.folder import (
     MANIFEST,
@@ -99,7 +99,7 @@ def explain_batches(
     answers = pyarrow().array(spots.answer.scores.tolist()).type
     request = Request({**whole, **learned}, id, skip_bad, answers, to_write, method, records is not None)
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with hold_lock(folder):
         to_folder = Folder(folder, None if to_write is None else to_write.path)
         result = _run(explainer, opened, to_folder, head, request, batch_size, n_jobs, progress)
         if records is not None:

@@ -20,7 +20,7 @@ import pandas as pd
 
 from mcce.base.canvas import WIDTH
 from mcce.base.files import atomic_write
-from mcce.cli.console import DONE, aligned, wrap
+from mcce.cli.console import DONE, align_columns, wrap
 from mcce.cli.outputs import check_outputs
 from mcce.counterfactuals import Counterfactuals
 from mcce.datasets import load_loans
@@ -80,7 +80,7 @@ def run_demo(arguments: argparse.Namespace) -> int:
     _print_demo(story, ways, one, many, _describe_plain_method(plain_one, plain_many))
     print(f"\nTHE RECORD\n\n{record}")
     written = [[str(picture), "a picture of the plans"], [str(page), "the report, for a browser"]]
-    print(f"\nHOW LONG IT TOOK\n\n{aligned(clock.steps)}\n\nWRITTEN\n\n{aligned(written, left=(0, 1))}\n")
+    print(f"\nHOW LONG IT TOOK\n\n{align_columns(clock.steps)}\n\nWRITTEN\n\n{align_columns(written, left=(0, 1))}\n")
     print("Now with your own files: mcce explain --help")
     return DONE
 
@@ -149,7 +149,7 @@ def _describe_record(found: Counterfactuals, explainer: MCCE) -> str:
         ["training rows", record["training"]["hash"]],
         ["hash", record["hash"]],
     ]
-    shown = aligned([[name, text] for name, text in details], left=(0, 1))
+    shown = align_columns([[name, text] for name, text in details], left=(0, 1))
     return (
         f"{wrap('One JSON document for each decision, in a chain of hashes; mcce explain --records writes them:')}\n\n"
         f"{shown}\n\n{wrap(f'mcce verify: {sound}')}\n{wrap(f'After a change: {changed.faults[0]}.')}"
@@ -197,8 +197,8 @@ def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counter
         (who, _), first = odd.index[0], odd["words"].iloc[0]
         read += f" The first is that of {who}: {first}."
     bars = [[names.label(f), f"{share:.0%}", "#" * round(30 * share)] for f, share in features["share"].items()]
-    print(f"\n{aligned(table)}\n\n{wrap(note)}\n\nMANY REFUSALS\n\n{wrap(summary)}\n")
-    print(f"{aligned(bars, left=(0, 2))}\n\n{wrap(read)}\n\n{wrap(plain)}")
+    print(f"\n{align_columns(table)}\n\n{wrap(note)}\n\nMANY REFUSALS\n\n{wrap(summary)}\n")
+    print(f"{align_columns(bars, left=(0, 2))}\n\n{wrap(read)}\n\n{wrap(plain)}")
 
 
 class _Stopwatch:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcce.cli.checking import demands, explain_options, given_names, read_constraints
-from mcce.cli.console import DONE, say
+from mcce.cli.console import DONE, notify
 from mcce.cli.fitting import WITHOUT_CODE, Job, about_model, fit_files, load_files
 from mcce.cli.models import save_model
 from mcce.cli.options import OPTIONS, check_letters, complete
@@ -39,13 +39,13 @@ def run_fit(given: argparse.Namespace) -> int:
     job = fit_files(arguments, read_constraints(arguments))
     if model is None:
         model = save_model(job.explainer.model, target, force=arguments.force)
-        say(f"wrote the model {model}")
+        notify(f"wrote the model {model}")
     if arguments.graph is not None:
         job.explainer.learned_.learn_worlds(None)
     job.explainer.save(target, about=about_model(model, job.explainer.model, target))
-    say(f"wrote {target}, which holds values of training rows; mcce inspect {target} lists them")
+    notify(f"wrote {target}, which holds values of training rows; mcce inspect {target} lists them")
     also = "" if model.suffix.lower() in WITHOUT_CODE and model.parent == target.parent else f" --model {model}"
-    say(f"mcce letters {target} people.xlsx{also} --letters folder writes letters")
+    notify(f"mcce letters {target} people.xlsx{also} --letters folder writes letters")
     return DONE
 
 

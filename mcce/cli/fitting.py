@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.cli.checking import check_constraints, check_rows, given_names, in_words, named_by_text, read_decision
-from mcce.cli.console import say
+from mcce.cli.console import notify
 from mcce.cli.models import OURS, OnnxClassifier, OnnxRegressor, load_joblib, load_model, train_model
 from mcce.cli.options import OPTIONS, is_given
 from mcce.cli.tables import UNNAMED, Reading, ReadOptions, TableFile, check_columns, kind_of, name_rows, read_table
@@ -180,7 +180,7 @@ def _read_rows(
     aside = (getattr(arguments, "response", None), arguments.id, UNNAMED, *arguments.drop)
     unused = [name for name in rows.table if name not in training and name not in aside]
     if unused:
-        say(f"columns of {rows.path} that are not used: {listing(unused)}")
+        notify(f"columns of {rows.path} that are not used: {listing(unused)}")
     return rows, rows.find_readings(training)
 
 

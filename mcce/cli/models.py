@@ -25,7 +25,7 @@ from mcce.base.files import atomic_write
 from mcce.base.progress import working
 from mcce.base.threads import one_native_thread
 from mcce.cli.checking import read_decision, read_interval
-from mcce.cli.console import say
+from mcce.cli.console import notify
 from mcce.exceptions import InputError, listing, spell
 from mcce.table.dtypes import is_dated, is_numeric
 
@@ -197,7 +197,7 @@ def load_joblib(where: str, path: str) -> Any:
     """Load a file of joblib, with a note that this runs code."""
     import joblib
 
-    say(f"opening {where} runs the code that it holds; .skops and .onnx files run none")
+    notify(f"opening {where} runs the code that it holds; .skops and .onnx files run none")
     try:
         return joblib.load(path)
     except Exception as error:
@@ -270,7 +270,7 @@ def train_model(
 
     known = y.notna()
     if not known.all():
-        say(f"{int((~known).sum())} training rows without {y.name!r} are left out")
+        notify(f"{int((~known).sum())} training rows without {y.name!r} are left out")
         X, y = X[known], y[known]
     counts = y.value_counts()
     is_class = not is_numeric(y.dtype) or len(counts) == 2 or of_codes
@@ -294,9 +294,9 @@ def train_model(
         problem = str(error).strip().splitlines()[0].rstrip(".")
         raise InputError(f"no model can be trained on {arguments.train}: {problem}. Give a --model.") from error
     kind = "class" if is_class else "number"
-    say(f"trained a {name} for the {kind} {y.name!r}; cross-validated {measure} {quality:.2f}")
+    notify(f"trained a {name} for the {kind} {y.name!r}; cross-validated {measure} {quality:.2f}")
     if not quality >= POOR[measure]:
-        say(f"warning: that is poor: the model predicts {y.name!r} badly, so its explanations are of little use")
+        notify(f"warning: that is poor: the model predicts {y.name!r} badly, so its explanations are of little use")
     return model, X
 
 

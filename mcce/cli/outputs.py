@@ -25,7 +25,7 @@ import pandas as pd
 
 from mcce import report
 from mcce.base.files import atomic_write
-from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
+from mcce.cli.console import DONE, SOME_UNEXPLAINED, notify
 from mcce.cli.fitting import files_of
 from mcce.cli.options import complete, job_text
 from mcce.cli.tables import ISO, Reading, TableFile
@@ -205,40 +205,40 @@ def write(found: Counterfactuals, outputs: Outputs, style: Style, arguments: arg
         style.write(report.answers(found), sys.stdout)
     elif outputs.table.suffix.lower() == WORKBOOK:
         _write_book(found, outputs)
-        say(f"wrote {len(found)} rows to {outputs.table}")
+        notify(f"wrote {len(found)} rows to {outputs.table}")
     else:
         _write_table(report.answers(found), outputs.table, outputs, style)
-        say(f"wrote {len(found)} rows to {outputs.table}")
+        notify(f"wrote {len(found)} rows to {outputs.table}")
     rest = outputs.unexplained
     if rest is not None and (len(found.unexplained) or rest.exists()):  # also over those of an earlier run
         _write_table(found.unexplained.reset_index(), rest, outputs, style)
-        say(f"wrote {len(found.unexplained)} rows without a counterfactual to {rest}")
+        notify(f"wrote {len(found.unexplained)} rows without a counterfactual to {rest}")
     for line in constraint_lines(found.constraints):
-        say(f"constraint {line}")
+        notify(f"constraint {line}")
     reasons = list(found.unexplained.groupby("reason", sort=False).groups.items())
     for reason, ids in reasons[:REASONS_SHOWN]:
-        say(f"not explained, {reason}: {listing(ids)}")
+        notify(f"not explained, {reason}: {listing(ids)}")
     if len(reasons) > REASONS_SHOWN:
-        say(f"and {len(reasons) - REASONS_SHOWN} more reasons")
+        notify(f"and {len(reasons) - REASONS_SHOWN} more reasons")
     if arguments.rules is not None and (len(found) or (found.unexplained["reason"] != ALREADY).any()):
         for line in str(found.rules(arguments.rules)).splitlines():
-            say(line)
+            notify(line)
     if outputs.page is not None:
         intro = "What would have led to the wanted decision: the first rows in words and pictures, then all of them."
         page = str(replace(found, run=replace(found.run, timings={})).to_html(intro=intro))  # reproducible
         with atomic_write(outputs.page, overwrite=outputs.force) as beside:
             beside.write_text(page, encoding="utf-8")
-        say(f"wrote the page {outputs.page}")
+        notify(f"wrote the page {outputs.page}")
     if outputs.letters is not None:
         _write_letters(found, outputs.letters, arguments)
     if outputs.records is not None:
         review = {"reviewed_by": arguments.reviewed_by, "reviewed_at": arguments.reviewed_at}
         new = found.write_records(outputs.records, files=files_of(arguments.explainer, arguments.model), **review)
-        say(f"wrote {len(new)} records to {outputs.records}; mcce verify {outputs.records} checks them")
+        notify(f"wrote {len(new)} records to {outputs.records}; mcce verify {outputs.records} checks them")
     if outputs.job is not None:
         with atomic_write(outputs.job, overwrite=outputs.force) as beside:
             beside.write_text(job_text(arguments, outputs.job), encoding="utf-8")
-        say(f"wrote the job as run, {outputs.job}; mcce {arguments.command} --config {outputs.job} repeats it")
+        notify(f"wrote the job as run, {outputs.job}; mcce {arguments.command} --config {outputs.job} repeats it")
     return SOME_UNEXPLAINED if (found.unexplained["reason"] != ALREADY).any() else DONE
 
 
@@ -264,11 +264,11 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
                 beside.write_text(letters[case_id], encoding="utf-8")
         elif force:
             (folder / f"{name}.html").unlink(missing_ok=True)  # of an earlier run
-    say(f"wrote {len(letters)} letters to {folder}")
+    notify(f"wrote {len(letters)} letters to {folder}")
     without = report.unlettered(found, all=arguments.all)
     not_refused = without.index[without == NOT_REFUSED]
     if len(not_refused):
-        say(f"no letter for {len(not_refused)} rows that the model accepts: {listing(not_refused)}")
+        notify(f"no letter for {len(not_refused)} rows that the model accepts: {listing(not_refused)}")
     print_unlettered(without[without != NOT_REFUSED])
 
 
@@ -280,11 +280,11 @@ def print_unlettered(without: pd.Series[Any]) -> None:
         ("whose examples need a review first (--all writes these as well)", without[~unread]),
     ):
         if len(some):
-            say(f"no letter for {len(some)} rows, {why}:")
+            notify(f"no letter for {len(some)} rows, {why}:")
         for case_id, words in some.iloc[:REASONS_SHOWN].items():
-            say(f"  {case_id}: {words}")
+            notify(f"  {case_id}: {words}")
         if len(some) > REASONS_SHOWN:
-            say(f"  and {len(some) - REASONS_SHOWN} more")
+            notify(f"  and {len(some) - REASONS_SHOWN} more")
 
 
 def _write_book(found: Counterfactuals, outputs: Outputs) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Indices
-from mcce.constraints.allow import Allow, say
+from mcce.constraints.allow import Allow, as_text
 from mcce.constraints.encoding import LevelCodes, encode_step, encode_value
 from mcce.exceptions import InputError, spell_all
 from mcce.samplers.restricted import Within
@@ -146,7 +146,8 @@ def limit_of(given: Allow, column: int, feature: Feature, *, missing: bool, is_f
     high = np.inf if given.high is None else _encoded(feature, given.high, "high")
     if low > high:
         raise InputError(
-            f"constraint on {feature.name!r}: low is {say(given.low)}, above high, {say(given.high)}; swap them."
+            f"constraint on {feature.name!r}: low is {as_text(given.low)}, above high, {as_text(given.high)}; "
+            "swap them."
         )
     never = _encoded_all(feature, given.never or (), "never")
     levels = None
@@ -246,15 +247,15 @@ def _check_values_left(made: Limit, feature: Feature) -> None:
     low, high = np.fmax(made.low, feature.low), np.fmin(made.high, feature.high)
     if np.isnan(feature.low):
         return
-    seen = " to ".join(say(value) for value in feature.decode(np.array([feature.low, feature.high])))
+    seen = " to ".join(as_text(value) for value in feature.decode(np.array([feature.low, feature.high])))
     if low > high:
         raise InputError(
             f"constraint on {feature.name!r} ({made.text}) allows nothing of the training data, {seen}; widen it."
         )
     if made.step and np.isnan(put_on_multiples(*(np.array([v]) for v in (low, made.step, low, high))))[0]:
         raise InputError(
-            f"constraint on {feature.name!r} ({made.text}): no multiple of {say(made.step)} is both allowed and inside "
-            f"the training data, {seen}; take a smaller step."
+            f"constraint on {feature.name!r} ({made.text}): no multiple of {as_text(made.step)} is both allowed and "
+            f"inside the training data, {seen}; take a smaller step."
         )
 
 

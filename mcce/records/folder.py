@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mcce.base.files import UNFINISHED, atomic_write, check_path
-from mcce.base.locks import LOCK, locked
+from mcce.base.locks import LOCK, hold_lock
 from mcce.exceptions import InputError, listing
 from mcce.records.canonical import HASH, canonical, hash_of
 
@@ -86,7 +86,7 @@ def append_records(
     """
     folder = check_path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with hold_lock(folder):
         for unfinished in folder.glob(f"{UNFINISHED}*"):
             unfinished.unlink()
         number, last = end_of_chain(folder)

@@ -69,19 +69,19 @@ class Reasons:
         for name, value, code in (
             relevant.loc[relevant["repair"].isin([ALONE, TOGETHER]), ["value", "code"]].head(n).itertuples()
         ):
-            text = names.reason(name)[1] or texts.say(
+            text = names.reason(name)[1] or texts.fill(
                 "reasons.own", feature=names.label(name), value=names.text(name, value)
             )
-            points.append(texts.say("reasons.coded", text=text, code=code) if code else text)
+            points.append(texts.fill("reasons.coded", text=text, code=code) if code else text)
         without = [names.label(name) for name in relevant.index[relevant["repair"] == NONE]]
         return cls(tuple(points), tuple(without))
 
     def sentences(self, texts: Texts) -> tuple[str, str]:
         """Return the sentence before the reasons, and the one on reasons that cannot be changed, empty without any."""
-        first = texts.say("reasons.found", len(self.stated)) if self.stated else texts.say("reasons.none")
+        first = texts.fill("reasons.found", len(self.stated)) if self.stated else texts.fill("reasons.none")
         if not self.unchangeable:
             return first, ""
-        others = texts.say("reasons.unchangeable", len(self.unchangeable), names=texts.listed(self.unchangeable))
+        others = texts.fill("reasons.unchangeable", len(self.unchangeable), names=texts.listed(self.unchangeable))
         return first, others[:1].upper() + others[1:]
 
 
