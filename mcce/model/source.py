@@ -66,7 +66,7 @@ class Source:
         family = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(self.model).__mro__}
         if ("xgboost", "Booster") in family:
             return sys.modules["xgboost"].DMatrix(frame, enable_categorical=True)
-        # A function may write into its argument, but not into ours.
+        # A function may modify its argument, so it receives a copy.
         if isinstance(frame, pd.DataFrame):
             return frame.copy(deep=WRITES_ARE_SHARED)
         return frame.copy() if isinstance(frame, np.ndarray) else frame
