@@ -129,38 +129,38 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compile(function: Callable[..., Any]) -> Any:
         compiled = njit(**options)(function)
-        compiled.compile = _uninterrupted(compiled.compile)
+        compiled.compile = _whole(compiled.compile)
         compiled._cache = _KernelCache(function)
         return compiled
 
     return compile
 
 
-def _uninterrupted(compile: Callable[..., Any]) -> Callable[..., Any]:
+def _whole(compile: Callable[..., Any]) -> Callable[..., Any]:
     """Return the compile function of a kernel with interrupts deferred."""
 
-    def compile_uninterrupted(signature: Any) -> Any:
-        with _defer_interrupts():
+    def compile_whole(signature: Any) -> Any:
+        with _interrupts_put_off():
             return compile(signature)
 
-    return compile_uninterrupted
+    return compile_whole
 
 
 @contextmanager
-def _defer_interrupts() -> Iterator[None]:
+def _interrupts_put_off() -> Iterator[None]:
     """Defer an interrupt to the end of the block; only the main thread receives interrupts."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
         return
-    received: list[Any] = []
-    signal.signal(signal.SIGINT, lambda *arguments: received.append(arguments))
+    came: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *arguments: came.append(arguments))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if received:
-            before(*received[0])
+        if came:
+            before(*came[0])
 
 
 _warned: set[str] = set()
