@@ -196,7 +196,7 @@ def loans_question(n: int, skip: int = 0) -> Question:
     return Question(loans.X, refused, model, mcce.Interval(0, 0.1, closed="left", of=True), ["age", "sex"])
 
 
-def odd_loans(rows: pd.DataFrame, old: pd.DataFrame) -> dict[str, float]:
+def count_useless_advice(rows: pd.DataFrame, old: pd.DataFrame) -> dict[str, float]:
     """Count useless advice."""
     salary = rows["salary"].to_numpy() / np.maximum(old["salary"].to_numpy(), 1)
     unemployed = rows["employment"].astype(str).to_numpy() == "unemployed"
@@ -217,7 +217,7 @@ def run_loans(n: int, skip: int, floors: list[float]) -> Iterator[Line]:
     for way, answers in question.answers(floors):
         old = question.factuals.loc[answers.rows.index]
         near = float(test.passes(answers.rows).mean())
-        yield Line("loans", way, question.figures(answers) | odd_loans(answers.rows, old) | {"near": near})
+        yield Line("loans", way, question.figures(answers) | count_useless_advice(answers.rows, old) | {"near": near})
     yield Line("loans", REAL, {"n": len(accepted), "near": float(test.passes(accepted).mean())})
 
 
@@ -278,7 +278,7 @@ def _days(rows: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
-def odd_customers(rows: pd.DataFrame, steps: pd.DataFrame) -> dict[str, float]:
+def count_impossible_changes(rows: pd.DataFrame, steps: pd.DataFrame) -> dict[str, float]:
     """Count answers that split copies, violate relations, or change the past or a name."""
     changed = steps > 0
     copies = [changed["debt_eur"] != changed["debt_nok"], changed["birth_year"]]
@@ -303,7 +303,7 @@ def run_messy(n: int, skip: int, floors: list[float]) -> Iterator[Line]:
     """Step 2."""
     question = messy_question(n, skip)
     for way, answers in question.answers(floors):
-        odd = odd_customers(answers.rows, question.changes(answers.rows))
+        odd = count_impossible_changes(answers.rows, question.changes(answers.rows))
         yield Line("messy", way, question.figures(answers) | odd)
 
 
@@ -622,8 +622,8 @@ def main(arguments: list[str] | None = None) -> int:
     floors = read_shares(parser, "--floors", chosen.floors)
     other = [Line(**each) for each in json.loads(chosen.beside.read_text())] if chosen.beside else []
     page = Page("Are counterfactuals fit to send?")
-    page.say(report.about(describe_machine()))
-    page.say(NOTES)
+    page.write_line(report.about(describe_machine()))
+    page.write_line(NOTES)
     n, skip, lines = chosen.factuals, chosen.skip, []
     runs: dict[str, Callable[[], Iterator[Line]]] = {
         "loans": lambda: run_loans(500 if n == 200 else n, skip, floors),

@@ -136,12 +136,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         setting = replace(setting.tiny(), model="logistic")
     problem = make_problem(setting, find_data(chosen.data))
     page = Page("What constraints cost")
-    page.say(report.about(describe_machine()))
+    page.write_line(report.about(describe_machine()))
     if chosen.quick:
-        page.say(report.QUICK)
+        page.write_line(report.QUICK)
     if problem.standin:
-        page.say(report.STANDIN)
-    page.say(NOTES)
+        page.write_line(report.STANDIN)
+    page.write_line(NOTES)
     figures = measure(problem, setting.n_samples)
     page.title(f"{setting.title}: {len(problem.factuals):,} factuals, K = {setting.n_samples:,}")
     page.table(HEAD, cells(figures))

@@ -107,7 +107,7 @@ def query_kernels(question: Question) -> Timing:
     return Timing(first, *zip(*best))
 
 
-def query_plainly(question: Question) -> Timing:
+def query_plain_numpy(question: Question) -> Timing:
     """Query plain numpy, once."""
     model, given, values = question.sampler.donors_, question.given, question.values
     calls = (
@@ -146,37 +146,39 @@ def run(folder: Path | None, n_rows: int, n_train: int | None = None) -> str:
     """Print the report line by line, and return it."""
     questions, standin = make_questions(folder, n_rows, n_train)
     query_kernels(questions[0])  # compiles
-    questions = [_forgetful(question) for question in questions]
+    questions = [_without_caches(question) for question in questions]
     lines: list[str] = []
 
-    def say(line: str) -> None:
+    def write_line(line: str) -> None:
         lines.append(line)
         print(line, flush=True)
 
-    say(HEAD)
+    write_line(HEAD)
     sums = {"plain": np.zeros(4), "mcce": np.zeros(4)}
     worst = np.zeros(3)
     for question in questions:
-        ours, plain = query_kernels(question), query_plainly(question)
-        say(_line(question.name, f"{question.largest_leaf:,}", ours))
-        say(_line("  plain", "", plain))
+        ours, plain = query_kernels(question), query_plain_numpy(question)
+        write_line(_line(question.name, f"{question.largest_leaf:,}", ours))
+        write_line(_line("  plain", "", plain))
         sums["mcce"] += [ours.first, *ours.seconds]
         sums["plain"] += [0.0, *plain.seconds]
         found = compare(ours, plain)
         worst = np.array([max(worst[0], found[0]), max(worst[1], found[1]), worst[2] + found[2]])
     for name, total in sums.items():
-        say(_line(f"all nine, {name}", "", Timing(total[0], tuple(total[1:]), ())))
+        write_line(_line(f"all nine, {name}", "", Timing(total[0], tuple(total[1:]), ())))
     ratio = sums["plain"] / np.maximum(sums["mcce"], 1e-9)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    say(f"times as fast: log_density {ratio[1]:.0f}, left out {ratio[2]:.0f}, supports {ratio[3]:.0f}")
-    say(f"largest difference of log densities: {worst[0]:.1e}, left out {worst[1]:.1e}; other supports: {worst[2]:.0f}")
-    say(f"{n_rows:,} rows; {questions[0].sampler.tree_.donors.size:,} training rows; peak memory {peak:.0f} MB")
+    write_line(f"times as fast: log_density {ratio[1]:.0f}, left out {ratio[2]:.0f}, supports {ratio[3]:.0f}")
+    write_line(
+        f"largest difference of log densities: {worst[0]:.1e}, left out {worst[1]:.1e}; other supports: {worst[2]:.0f}"
+    )
+    write_line(f"{n_rows:,} rows; {questions[0].sampler.tree_.donors.size:,} training rows; peak memory {peak:.0f} MB")
     if standin:
-        say(STANDIN)
+        write_line(STANDIN)
     return "\n".join(lines)
 
 
-def _forgetful(question: Question) -> Question:
+def _without_caches(question: Question) -> Question:
     """Return the query with a sampler without caches."""
     fresh = set_state(question.sampler.clone(), get_state(question.sampler))
     return Question(question.name, fresh, question.given, question.values, question.rows)

@@ -111,7 +111,7 @@ def explain_by_dice(loans: Loans, k: int, method: str, limit: float) -> tuple[di
     begun = time.perf_counter()
     for i in loans.factuals.index:
         query = loans.factuals.loc[[i]].astype(texts)
-        signal.signal(signal.SIGALRM, _give_up)
+        signal.signal(signal.SIGALRM, _raise_timeout)
         signal.setitimer(signal.ITIMER_REAL, limit)
         try:
             found = explainer.generate_counterfactuals(
@@ -128,7 +128,7 @@ def explain_by_dice(loans: Loans, k: int, method: str, limit: float) -> tuple[di
     return answers, time.perf_counter() - begun
 
 
-def _give_up(*_: object) -> None:
+def _raise_timeout(*_: object) -> None:
     raise TimeoutError("given up")
 
 
@@ -158,7 +158,7 @@ def measure(loans: Loans, answers: dict[object, pd.DataFrame], k: int) -> dict[s
     }
 
 
-def why_no_dice() -> str | None:
+def find_dice_problem() -> str | None:
     """Return why DiCE is skipped; None if it is installed."""
     try:
         with warnings.catch_warnings():
@@ -186,7 +186,7 @@ def main(arguments: list[str] | None = None) -> int:
         for mode, sparse in (("whole draws", False), ("sparse", True))
         for kind, diverse in (("best", False), ("diverse", True))
     }
-    reason = why_no_dice()
+    reason = find_dice_problem()
     if reason is None:
         for method in ("random", "genetic"):
             ways[f"DiCE {method}"] = lambda method=method: explain_by_dice(loans, k, method, options.limit)

@@ -198,8 +198,8 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     names = read_names(parser, "--only", chosen.only, DATA)
     page = Page("What differential privacy costs")
-    page.say(report.about(describe_machine()))
-    page.say(NOTES)
+    page.write_line(report.about(describe_machine()))
+    page.write_line(NOTES)
     for name in names:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", mcce.MCCEWarning)
@@ -209,7 +209,7 @@ def main(arguments: list[str] | None = None) -> int:
             )
         page.title(title)
         if standin:
-            page.say(report.STANDIN)
+            page.write_line(report.STANDIN)
         columns = ["discriminator", "explained False", "L0 False", "L1 False", "valid"]
         columns += ["explained True", "L0 True", "L1 True"]
         page.table(HEAD, [[label, *(_figure(row[c]) for c in columns)] for label, row in figures.iterrows()])

@@ -49,7 +49,7 @@ doubling, so "auto" draws about 1000 rows; it searches twice and is slower than 
 """
 
 
-def explain_all_ways(explainer: MCCE, X: pd.DataFrame, title: str, fixed: list[Any], small: int) -> Iterator[str]:
+def compare_draws(explainer: MCCE, X: pd.DataFrame, title: str, fixed: list[Any], small: int) -> Iterator[str]:
     """Yield the lines of step 2."""
     for sparse in (False, True):
         mode = "sparse" if sparse else "whole draws"
@@ -85,7 +85,7 @@ def compare_errors(explainer: MCCE, X: pd.DataFrame, title: str, n_redraws: int,
         )
 
 
-def say_stability(explainer: MCCE, X: pd.DataFrame, title: str, small: int) -> Iterator[str]:
+def report_stability(explainer: MCCE, X: pd.DataFrame, title: str, small: int) -> Iterator[str]:
     """Yield the lines of step 4."""
     for sparse in (False, True):
         for n in (250 // small, 1000 // small, 4000 // small, "auto"):
@@ -101,7 +101,7 @@ def run(folder: Path | None, n_factuals: int, n_redraws: int, quick: bool) -> st
     """Print the report line by line, and return it."""
     lines: list[str] = []
 
-    def say(line: str) -> None:
+    def write_line(line: str) -> None:
         lines.append(line)
         print(line, flush=True)
 
@@ -115,12 +115,12 @@ def run(folder: Path | None, n_factuals: int, n_redraws: int, quick: bool) -> st
         ).fit(problem.X)
         explained.append((explainer, problem.factuals.iloc[n_known:], setting.name, problem.fixed))
         if problem.standin:
-            say(f"{setting.name}: {STANDIN}")
+            write_line(f"{setting.name}: {STANDIN}")
     parts: list[tuple[str, Callable[..., Iterator[str]]]] = [
         (
             f"{'':28}{'n':>7}{'draws':>8}{'most':>8}{'rows':>12}{'queried':>10}{'seconds':>9}"
             f"{'L0':>8}{'gower':>9}{'found':>7}",
-            lambda *problem: explain_all_ways(*problem, 10 if quick else 1),
+            lambda *problem: compare_draws(*problem, 10 if quick else 1),
         ),
         (
             f"{'':28}{'se L0':>9}{'spread':>9}{'se gower':>12}{'spread':>10}",
@@ -128,15 +128,15 @@ def run(folder: Path | None, n_factuals: int, n_redraws: int, quick: bool) -> st
         ),
         (
             f"{'':28}{'n':>7}{'same row':>10}{'same features':>15}{'same L0':>9}{'L0':>9}{'gower':>9}",
-            lambda e, X, title, _: say_stability(e, X, title, 10 if quick else 1),
+            lambda e, X, title, _: report_stability(e, X, title, 10 if quick else 1),
         ),
     ]
     for head, part in parts:
-        say(head)
+        write_line(head)
         for one in explained:
             for line in part(*one):
-                say(line)
-        say("")
+                write_line(line)
+        write_line("")
     return "\n".join(lines)
 
 

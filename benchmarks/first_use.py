@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             packages["wheel"] = Path(folder)
         runs = [{name: measure_cold(path) for name, path in packages.items()} for _ in range(chosen.rounds)]
     page = Page("First use")
-    page.say(
+    page.write_line(
         f"README's ten lines without compiled kernels: minimum CPU seconds of {chosen.rounds} process(es) in turns."
     )
     parts = [*STATEMENTS.values(), OTHERS, "compiling"]

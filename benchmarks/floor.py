@@ -115,8 +115,8 @@ def main(arguments: list[str] | None = None) -> int:
     scorers = read_names(parser, "--scorers", chosen.scorers, list(SCORERS), separator=";")
     folder = find_data(chosen.data)
     page = Page("Level and power of the floor")
-    page.say(report.about(describe_machine()))
-    page.say(NOTES)
+    page.write_line(report.about(describe_machine()))
+    page.write_line(NOTES)
     for name in names:
         X, fixed, standin = load_rows(name, folder)
         found, seed, n_fresh = [], 0, 0
@@ -126,11 +126,11 @@ def main(arguments: list[str] | None = None) -> int:
             seed, n_fresh = seed + 1, n_fresh + len(fresh)
         page.title(f"{name}: {len(rows.matrix):,} rows to fit, {len(fresh):,} fresh ones, {seed} split(s)")
         if standin:
-            page.say(report.STANDIN)
+            page.write_line(report.STANDIN)
         figures = pd.DataFrame(found)
         page.table(HEAD, table(figures, scorers))
         if {"plausibility", "density, cart"} <= set(scorers):
-            page.say(compare(figures))
+            page.write_line(compare(figures))
     if chosen.out:
         page.write(chosen.out.with_suffix(".md"))
     return 0

@@ -83,8 +83,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="a Markdown file to write")
     chosen = parser.parse_args(arguments)
     page = Page("Level and power of the test behind check_graph")
-    page.say(report.about(describe_machine()))
-    page.say(NOTES)
+    page.write_line(report.about(describe_machine()))
+    page.write_line(NOTES)
     rows, first = [], chosen.seed
     for name in read_names(parser, "--only", chosen.only, list(PAIRS)):
         for n_parents in range(len(PARENTS) + 1):
@@ -97,7 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(rows[-1], f"{time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
     tables = f"independent, {chosen.tables} tables", f"dependent, {chosen.dependent} tables"
     page.table(["columns", "parents", *tables], rows)
-    page.say(f"Seeds {chosen.seed:,} to {first - 1:,}.")
+    page.write_line(f"Seeds {chosen.seed:,} to {first - 1:,}.")
     if chosen.out is not None:
         page.write(chosen.out)
     return 0

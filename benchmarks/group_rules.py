@@ -248,8 +248,8 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     sys.path[:0] = [folder for folder in (given.globe_ce, given.ares) if folder]
     page = Page("Four rules for many")
-    page.say(report.about(describe_machine()))
-    page.say(NOTES)
+    page.write_line(report.about(describe_machine()))
+    page.write_line(NOTES)
     for name in read_names(parser, "--only", given.only, list(FIXED)):
         for kept in ([], FIXED[name]):
             case = Case(name, given.people, kept)
@@ -259,7 +259,7 @@ def main(arguments: list[str] | None = None) -> None:
             rows += of_ares(case) if given.ares and not kept else []
             page.table(HEAD, rows)
             page.table(["", "coverage of the selecting half", "of the held-out half"], held_out(case))
-            page.say("\n".join(f"{place}. {words}" for place, words in enumerate(sentences, 1)))
+            page.write_line("\n".join(f"{place}. {words}" for place, words in enumerate(sentences, 1)))
             if given.out:
                 page.write(given.out)
 

@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     packages["now"] = ROOT
     runs = [{name: measure_apart(path, chosen.people) for name, path in packages.items()} for _ in range(chosen.rounds)]
     page = Page("Latency of one counterfactual")
-    page.say(
+    page.write_line(
         f"CPU time, the minimum of {chosen.rounds} process(es) in turns, {chosen.people} people one at a time, sparse."
     )
     rows = []

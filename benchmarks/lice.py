@@ -315,8 +315,8 @@ def main(arguments: list[str] | None = None) -> int:
     names = read_names(parser, "--data", chosen.data, list(TASKS))
     folds = [int(fold) for fold in read_names(parser, "--folds", chosen.folds, list("01234"))]
     page = Page("Comparison with LiCE on its data, networks and factuals")
-    page.say(report.about(describe_machine()))
-    page.say(NOTES)
+    page.write_line(report.about(describe_machine()))
+    page.write_line(NOTES)
     for data in names:
         figures, seconds, n_factuals = run(chosen.folder, data, folds, chosen.floor)
         page.title(f"{TITLES[data]}: {n_factuals} factuals of {len(folds)} folds, floor {chosen.floor:g}")

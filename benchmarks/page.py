@@ -13,7 +13,7 @@ class Page:
     def __init__(self, title: str) -> None:
         self.parts = [f"# {title}"]
 
-    def say(self, text: str) -> None:
+    def write_line(self, text: str) -> None:
         """Print and store a paragraph."""
         print(text, flush=True)
         self.parts.append(text.strip())

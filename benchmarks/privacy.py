@@ -203,28 +203,30 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=RESULTS / "privacy.md")
     options = parser.parse_args(arguments)
     page = Page("Disclosure by explanations")
-    page.say("`python -m benchmarks.privacy`\n\n" + report.about(describe_machine()))
+    page.write_line("`python -m benchmarks.privacy`\n\n" + report.about(describe_machine()))
     for name in read_names(parser, "--only", options.only, list(PARTS)):
         setting = Setting(**{**vars(PARTS[name]), "n_train": options.rows})
         problem = make_problem(setting, find_data(options.data))
         page.title(setting.title)
         if problem.standin:
-            page.say(report.STANDIN)
-        page.say(f"{len(problem.X) // 3:,} training rows, as many in the holdout; {options.attacked} attacked people.")
+            page.write_line(report.STANDIN)
+        page.write_line(
+            f"{len(problem.X) // 3:,} training rows, as many in the holdout; {options.attacked} attacked people."
+        )
         rows = []
         for way in WAYS:
             rows.append(attack(problem, way, options.attacked))
             print(*rows[-1], sep="  ", file=sys.stderr, flush=True)
         page.table(HEAD, rows)
-        page.say(QUERIES.format(options.splits))
+        page.write_line(QUERIES.format(options.splits))
         queried = []
         for way in QUERIED:
             splits = [query_people(problem, way, seed) for seed in range(options.splits)]
             queried.append(summarise(way.name, splits))
             print(*queried[-1], sep="  ", file=sys.stderr, flush=True)
         page.table(QUERIES_HEAD, queried)
-    page.say(NOTES)
-    page.say(QUERIES_NOTES)
+    page.write_line(NOTES)
+    page.write_line(QUERIES_NOTES)
     page.title("Copies of training rows, with the paper's (tab:copies)")
     copies = pd.read_csv(RESULTS / "paper_appendix_copies.csv", comment="#")
     beside = [[row.data, str(row.N_CE), f"{row.copies:.1f}", f"{row.copies_paper}"] for row in copies.itertuples()]

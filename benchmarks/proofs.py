@@ -80,8 +80,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="a Markdown file to write")
     chosen = parser.parse_args(arguments)
     page = Page("Proofs: sizes and times")
-    page.say(report.about(describe_machine()))
-    page.say(NOTES)
+    page.write_line(report.about(describe_machine()))
+    page.write_line(NOTES)
     rows = []
     with one_native_thread():
         for n_features in map(int, chosen.features.split(",")):

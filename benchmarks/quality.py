@@ -203,13 +203,13 @@ def run_setting(
         sizes = f"n = {n:,}, p = {p}, K = {setting.n_samples:,}"
         page.title(f"{setting.title}: {len(problem.factuals):,} factuals {where} ({sizes})")
         if problem.standin:
-            page.say(report.STANDIN)
+            page.write_line(report.STANDIN)
         found = list(run_methods(problem, setting, floors))
         said = list(run_peers(problem, options))
         page.table(HEAD, [one.cells for one in [*found, *(peer for peer in said if isinstance(peer, Found))]])
         lines, finding = compare(found)
         page.table(["floor", "both", "L0", "L1", "5 near", "odd", "refits"], lines)
-        page.say("\n".join([finding, *(peer for peer in said if isinstance(peer, str))]))
+        page.write_line("\n".join([finding, *(peer for peer in said if isinstance(peer, str))]))
 
 
 def make_setting(data: str, model: str, chosen: argparse.Namespace) -> Setting:
@@ -249,10 +249,10 @@ def main(arguments: list[str] | None = None) -> int:
         peers_limit=chosen.peers_limit,
     )
     page = Page("Changes and realism of counterfactuals")
-    page.say(report.about(describe_machine()))
+    page.write_line(report.about(describe_machine()))
     if chosen.quick:
-        page.say("Tiny sizes (--quick): the numbers are meaningless.")
-    page.say(NOTES)
+        page.write_line("Tiny sizes (--quick): the numbers are meaningless.")
+    page.write_line(NOTES)
     for name in names:
         for model in models:
             run_setting(page, make_setting(name, model, chosen), find_data(chosen.data), sources, floors, options)

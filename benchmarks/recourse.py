@@ -412,8 +412,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, help="a Markdown file to write")
     chosen = parser.parse_args(arguments)
     page = Page("Do recommended actions reach the decision in the true world?")
-    page.say(report.about(describe_machine()))
-    page.say(NOTES)
+    page.write_line(report.about(describe_machine()))
+    page.write_line(NOTES)
     for name in read_names(parser, "--only", chosen.only, list(WORLDS)):
         case = Case.make(WORLDS[name], chosen.people)
         page.title(f"{name}: {len(case.people)} refused people, {len(case.training)} training rows")

@@ -109,24 +109,24 @@ class Workers:
                 yield {"sampler": what, **found}
 
 
-def run_benchmark(names: list[str], whats: list[str], workers: Workers, say: Callable[[str], None]) -> Result:
+def run_benchmark(names: list[str], whats: list[str], workers: Workers, write_line: Callable[[str], None]) -> Result:
     """Run the workers, and print each result when it is available."""
     results: Result = {"about": describe_machine(), "data": []}
-    say(report.about(results["about"]))
+    write_line(report.about(results["about"]))
     visit = whats == [VISIT]
-    say("" if visit else report.samplers_head())
+    write_line("" if visit else report.samplers_head())
     for name in names:
         found = workers.data_set(name, whats)
         results["data"].append({**next(found), "visit" if visit else "samplers": []})
         one = results["data"][-1]
-        say(report.data_set(one))
+        write_line(report.data_set(one))
         for each in found:
             one["visit" if visit else "samplers"].append(each)
-            say(report.visit(each) if visit else report.sampler(each))
+            write_line(report.visit(each) if visit else report.sampler(each))
         if not visit:
             one["auto"] = compare_rows(one["samplers"])
-            say(report.choice(one["auto"]))
-    say(report.visit_finding(results) if visit else report.SAMPLER_NOTES)
+            write_line(report.choice(one["auto"]))
+    write_line(report.visit_finding(results) if visit else report.SAMPLER_NOTES)
     return results
 
 

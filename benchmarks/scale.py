@@ -281,10 +281,10 @@ def run(cases: Sequence[str], chosen: argparse.Namespace, page: Page, apart: Cal
         page.title(f"Adult in batches, K = {N_SAMPLES}, {chosen.n_jobs} worker(s)")
         found = [apart(case=c, n=n, quick=chosen.quick, jobs=chosen.n_jobs, data=chosen.data) for c in batches]
         if any(one["standin"] for one in found):
-            page.say(report.STANDIN)
+            page.write_line(report.STANDIN)
         page.table(HEAD, [batch_cells(case, one) for case, one in zip(batches, found)])
         for case, one in zip(batches, found):
-            page.say(
+            page.write_line(
                 f"{case}: a part takes {one['part_seconds']:.3f} s to explain and {one['overhead']:.3f} s to read, "
                 f"send and write. Extrapolated, not measured: {on_workers(one, WORKERS):.1f} s with {WORKERS} workers."
             )
@@ -293,7 +293,7 @@ def run(cases: Sequence[str], chosen: argparse.Namespace, page: Page, apart: Cal
         found = [apart(case=case, size=size, quick=chosen.quick) for size in sizes]
         page.title(f"Training table: {case}")
         page.table(SIZE_HEAD, [size_cells(case, one) for one in found])
-        page.say(f"seconds of fit grow as n^{exponent(sizes, [f['fit'] for f in found]):.2f}")
+        page.write_line(f"seconds of fit grow as n^{exponent(sizes, [f['fit'] for f in found]):.2f}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -312,10 +312,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     cases = read_names(parser, "--cases", chosen.cases, CASES)
     page = Page("How it scales")
-    page.say(report.about(describe_machine()))
+    page.write_line(report.about(describe_machine()))
     if chosen.quick:
-        page.say(report.QUICK)
-    page.say(NOTES)
+        page.write_line(report.QUICK)
+    page.write_line(NOTES)
     run(cases, chosen, page, measure_apart)
     if chosen.out:
         page.write(chosen.out.with_suffix(".md"))

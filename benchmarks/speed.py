@@ -106,10 +106,10 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def run_benchmark(names: list[str], workers: Workers, say: Callable[[str], None]) -> dict[str, Any]:
+def run_benchmark(names: list[str], workers: Workers, write_line: Callable[[str], None]) -> dict[str, Any]:
     """Run the named settings, one worker at a time, and print each result when it is available."""
     results: dict[str, Any] = {"about": describe_machine(), "settings": []}
-    say(report.about(results["about"]))
+    write_line(report.about(results["about"]))
     sources = newest_source()
     extras = {
         "many": workers.many,
@@ -124,17 +124,17 @@ def run_benchmark(names: list[str], workers: Workers, say: Callable[[str], None]
             pool.submit(workers.setting, name, memory=not workers.quick or name == chosen[0]) for name in chosen
         ]
         further = {name: pool.submit(extras[name]) for name in EXTRAS if name in names}
-        say(report.head() if settings else "")
+        write_line(report.head() if settings else "")
         for future in settings:
             results["settings"].append(future.result())
-            say(report.setting(results["settings"][-1]))
-        say(report.NOTES if settings else "")
+            write_line(report.setting(results["settings"][-1]))
+        write_line(report.NOTES if settings else "")
         for name, future in further.items():
             results[name] = future.result()
-            say(report.EXTRAS[name](results[name]))
+            write_line(report.EXTRAS[name](results[name]))
     results["about"]["sources_changed"] = newest_source() != sources
     if results["about"]["sources_changed"]:
-        say("mcce was edited during the run: kernels were compiled again, and the numbers mix two versions.")
+        write_line("mcce was edited during the run: kernels were compiled again, and the numbers mix two versions.")
     return results
 
 

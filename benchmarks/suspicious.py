@@ -299,12 +299,12 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     folder = find_data(chosen.data)
     page = Page("Recall and false alarms of suspicious()")
-    page.say(report.about(describe_machine()))
-    page.say(f"{NOTES}\n\nHalf {chosen.half}; thresholds were chosen on half 1.")
+    page.write_line(report.about(describe_machine()))
+    page.write_line(f"{NOTES}\n\nHalf {chosen.half}; thresholds were chosen on half 1.")
     for name in read_names(parser, "--only", chosen.only, PARTS):
         page.title(name)
         if name in PAPER and folder is None:
-            page.say("Skipped: the data file is absent.")
+            page.write_line("Skipped: the data file is absent.")
         else:
             run_part(page, name, chosen.half, chosen.factuals, folder)
     if chosen.out:

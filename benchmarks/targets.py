@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
     named = read_names(parser, "--samplers", chosen.samplers, sorted(mcce.available_samplers()))
     samplers = list(dict.fromkeys([*YARDSTICKS, *named]))
     page = Page("Conditionals on the targets that they can model")
-    page.say(
+    page.write_line(
         f"`python -m benchmarks.targets --rows {chosen.rows} --folds {chosen.folds}`: every sampler on the mutable "
         "features that it can model, out of fold. Mean differences of log scores a feature; median skill; on how many "
         "features it is the best by the log score; seconds to fit and draw in all folds."

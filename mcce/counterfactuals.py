@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
 from mcce.base.checks import check, check_count, check_share, is_number
-from mcce.base.files import written_whole
+from mcce.base.files import atomic_write
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
 from mcce.generators.graph import Graph
 from mcce.plausibility.stop_reasons import Usual
@@ -725,7 +725,7 @@ class Counterfactuals:
             assert self._questions.with_candidates is not None
             result = self._questions.with_candidates(pd.concat(rows))
         texts = {self.factuals.index[place]: says for place, (says, _) in proofs.items()}
-        column = [texts.get(who) for who in result.unexplained.index]
+        column = [texts.get(case_id) for case_id in result.unexplained.index]
         proof = pd.Series(column, index=result.unexplained.index, dtype=object)
         return replace(result, unexplained=result.unexplained.assign(proof=proof)) if texts else result
 
@@ -1002,7 +1002,7 @@ class Counterfactuals:
         page = result_page(self, title, as_paragraphs(intro), examples=examples, diagnostics=diagnostics)
         if path is None:
             return page
-        with written_whole(path) as beside:
+        with atomic_write(path) as beside:
             beside.write_text(page, encoding="utf-8")
         return Path(path)
 
@@ -1203,7 +1203,7 @@ class Counterfactuals:
         options = {"index": False, **options}
         if path is None:
             return str(table.to_csv(**options))
-        with written_whole(path) as beside:
+        with atomic_write(path) as beside:
             table.to_csv(beside, **options)
         return Path(path)
 

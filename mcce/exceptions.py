@@ -122,10 +122,10 @@ class MCCEWarning(Message, UserWarning):
     >>> import mcce, warnings
     >>> X = mcce.datasets.load_loans(200).X[["age", "housing"]]
     >>> X["housing"] = X["housing"].astype(object).where(X.index != 0, "castle")
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     chain = mcce.ChainModel(fixed=["age"]).fit(X)
-    >>> issubclass(told[0].category, mcce.MCCEWarning), "castle" in str(told[0].message)
+    >>> issubclass(caught[0].category, mcce.MCCEWarning), "castle" in str(caught[0].message)
     (True, True)
     """
 
@@ -139,10 +139,10 @@ class AdviceWarning(MCCEWarning):
     --------
     >>> import mcce, warnings
     >>> X = mcce.datasets.load_loans(200).X[["age", "salary", "defaulted_last_year"]]
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, fixed=["age"]).fit(X)
-    >>> told[0].category.__name__, "'defaulted_last_year' (a past event)" in str(told[0].message)
+    >>> caught[0].category.__name__, "'defaulted_last_year' (a past event)" in str(caught[0].message)
     ('AdviceWarning', True)
     """
 
@@ -165,10 +165,10 @@ def warn(*parts: Part, category: type[MCCEWarning] = MCCEWarning) -> None:
     Examples
     --------
     >>> import warnings
-    >>> with warnings.catch_warnings(record=True) as told:
+    >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     warn("a level with a single row")
-    >>> str(told[0].message)
+    >>> str(caught[0].message)
     'a level with a single row'
     """
     level, frame = 2, sys._getframe(1)

@@ -802,8 +802,8 @@ class MCCE(Learner):
         )
         factuals = read_factuals(X, schema, self.decision_, self.learned_.training.spots)
         members = np.flatnonzero(~factuals.wanted)
-        brought = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
-        chosen = explain_given(problem, factuals, members, brought)
+        matched = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
+        chosen = explain_given(problem, factuals, members, matched)
         settings = dataclasses.asdict(problem.settings)
         described = {name: value for name, value in settings.items() if name not in OF_DRAWS}
         arguments = {
@@ -812,8 +812,8 @@ class MCCE(Learner):
         }
         call = self._call("select", constraints, arguments)
         found = self._tabulate(chosen, {**described, "n_candidates": len(candidates)}, progress, call)
-        lacking = found.unexplained.index.isin(factuals.index[members[brought.begin == brought.end]])
-        found.unexplained.loc[lacking, "reason"] = "no candidates were given for this id; add some"
+        without_candidates = found.unexplained.index.isin(factuals.index[members[matched.begin == matched.end]])
+        found.unexplained.loc[without_candidates, "reason"] = "no candidates were given for this id; add some"
         return found
 
     @one_native_thread()

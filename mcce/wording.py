@@ -80,7 +80,7 @@ class Either:
     Examples
     --------
     >>> way = Either((" Use ", PythonOnly("X.reset_index(drop=True)"), "."), " Give each row its own name.")
-    >>> PYTHON.say([way])
+    >>> PYTHON.format([way])
     ' Use X.reset_index(drop=True).'
     """
 
@@ -98,7 +98,7 @@ def call(function: str, *arguments: Any, **options: Any) -> FunctionCall:
 
     Examples
     --------
-    >>> PYTHON.say([call("mcce.allow", "*", missing=True)])
+    >>> PYTHON.format([call("mcce.allow", "*", missing=True)])
     "mcce.allow('*', missing=True)"
     """
     return FunctionCall(function, arguments, tuple(options.items()))
@@ -109,7 +109,7 @@ def entry(option: str, key: object) -> Either:
 
     Examples
     --------
-    >>> PYTHON.say([entry("feature_weights", "age")])
+    >>> PYTHON.format([entry("feature_weights", "age")])
     "feature_weights['age']"
     """
     return Either(PythonOnly(f"{option}[{spell(key)}]"), (Parameter(option), f" of {spell(key)}"))
@@ -118,12 +118,12 @@ def entry(option: str, key: object) -> Either:
 class Dialect:
     """Python's wording; other front ends override the parts that differ."""
 
-    def say(self, parts: Iterable[Part]) -> str:
+    def format(self, parts: Iterable[Part]) -> str:
         """Return the text of a message.
 
         Examples
         --------
-        >>> PYTHON.say(["set ", Setting("sparse", True), ", or leave ", Parameter("floor"), " out."])
+        >>> PYTHON.format(["set ", Setting("sparse", True), ", or leave ", Parameter("floor"), " out."])
         'set sparse=True, or leave floor out.'
         """
         return "".join(self._without_syntax(each) if (words := self.word(each)) is None else words for each in parts)
@@ -191,11 +191,11 @@ class Message:
     args: tuple[Any, ...]
 
     def __str__(self) -> str:
-        return self.worded(PYTHON)
+        return self.format_for(PYTHON)
 
-    def worded(self, dialect: Dialect) -> str:
+    def format_for(self, dialect: Dialect) -> str:
         """Return the message in the syntax of a front end."""
-        return dialect.say(self.args)
+        return dialect.format(self.args)
 
 
 def parts_of(error: BaseException) -> tuple[Any, ...]:

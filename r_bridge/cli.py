@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.base.files import written_whole
+from mcce.base.files import atomic_write
 from mcce.cli import readers as read
 from mcce.cli.checking import read_interval
-from mcce.cli.console import DONE, say
+from mcce.cli.console import DONE, notify
 from mcce.cli.outputs import check_outputs
 from mcce.cli.tables import Reading, ReadOptions, check_columns, read_table
 from mcce.datasets import load_airquality
@@ -106,12 +106,12 @@ def run_parity(arguments: argparse.Namespace) -> int:
     reports = [_compare(example, engine, arguments) for engine in engines]
     print("\n\n".join(map(repr, reports)))
     if arguments.html:
-        with written_whole(arguments.html, overwrite=arguments.force) as beside:
+        with atomic_write(arguments.html, overwrite=arguments.force) as beside:
             beside.write_text(PAGE.format("<hr>".join(r._repr_html_() for r in reports)), "utf-8")
-        say(f"wrote {arguments.html}")
+        notify(f"wrote {arguments.html}")
     for report in reports:
         if report.first_divergence is not None:
-            say(f"{report.engine}: R and mcce differ at {report.first_divergence}")
+            notify(f"{report.engine}: R and mcce differ at {report.first_divergence}")
     return DONE if all(report.agrees for report in reports) else PARTED
 
 
@@ -156,7 +156,7 @@ def _from_file(arguments: argparse.Namespace) -> Example:
     table = source.read(source.find_readings(names) | dict.fromkeys(options.levels, Reading("categorical")))
     complete = table.dropna()
     if len(complete) < len(table):
-        say(f"{len(table) - len(complete)} of {len(table)} rows have missing values and are dropped")
+        notify(f"{len(table) - len(complete)} of {len(table)} rows have missing values and are dropped")
     text = [name for name, dtype in complete.dtypes.items() if pd.api.types.is_string_dtype(dtype)]
     complete = complete.astype(dict.fromkeys(text, "category")).reset_index(drop=True)
     y, X = complete[arguments.response], complete.drop(columns=arguments.response)

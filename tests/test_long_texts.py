@@ -126,7 +126,7 @@ CASES = {
     "signs in the picture of a graph": Case(graph_plot, lambda t: graph_plot._folded(t, 9), lambda n: "_a" * (n // 2)),
     "a formula in the words of a sampler": Case(judged, judged._FORMULA.search, lambda n: "formula='" * (n // 9)),
     "digits as a date of a rule": Case(encoding, date_in_a_rule, lambda n: "1:" * (n // 2)),
-    "digits as a value of a constraint": Case(ALLOW, ALLOW.say, lambda n: "1" * n + "-x"),
+    "digits as a value of a constraint": Case(ALLOW, ALLOW.as_text, lambda n: "1" * n + "-x"),
     "digits before a letter": Case(tables, number, lambda n: "1" * n + "x"),
     "decimals before a letter": Case(tables, NumberMarks(",", ".").plain, lambda n: "1," + "1" * n + "x"),
     "thousands before a letter": Case(tables, number, lambda n: "1" + ",111" * (n // 4) + "x"),
@@ -150,7 +150,9 @@ CASES = {
     "capitals in a picture": Case(words, lambda t: words.fold(t, 20), lambda n: "aB" * (n // 2)),
     "digits before percent": Case(words, words.kept_together, lambda n: "1 " * (n // 2)),
     "brackets in a rule of a letter": Case(rules, plain_rule, lambda n: "was(" * (n // 4)),
-    "a label of a decision": Case(languages, lambda t: languages.read_texts().would(t), lambda n: "a is " * (n // 5)),
+    "a label of a decision": Case(
+        languages, lambda t: languages.read_texts().conditional_form(t), lambda n: "a is " * (n // 5)
+    ),
     "the time of a workbook": Case(
         outputs, lambda t: outputs._with_same_time(t.encode()), lambda n: "<dcterms:modified" + "x" * n
     ),

@@ -66,7 +66,7 @@ def measure_variations(options: Options) -> pd.DataFrame:
     runs: list[dict[str, Any]] = []
     n_factuals = options.n_factuals("adult")
     for how in (NATIVE, FOUR, COLUMNS):
-        options.say(f"adult: {how.name}")
+        options.write_line(f"adult: {how.name}")
         rows = prepare("adult", options.folder, how, most=options.rows)
         for k, case in enumerate(networks(rows, n_factuals, options.networks)):
             if k == 0:
@@ -76,7 +76,7 @@ def measure_variations(options: Options) -> pd.DataFrame:
             runs.append({"variation": how.name, "label": "tab:results_non_binary", "auc": case.auc, **figures})
     rows = prepare("adult", options.folder, CODE, most=options.rows)
     for seed in range(options.networks):
-        options.say(f"adult: random forest {seed}")
+        options.write_line(f"adult: random forest {seed}")
         case = make_case(rows, train_forest(rows, seed, 20 if options.quick else 200), seed, n_factuals)
         found, seconds = explain(case.problem, options.samples, repeats=options.repeats or 1)
         figures = judge(case.problem, found, seconds, manifold=False)
@@ -119,7 +119,7 @@ def measure_simulations(options: Options) -> pd.DataFrame:
     """Time MCCE on normal data with the sizes of the data sets."""
     runs = []
     for name, (n_train, p, u, n_test) in SHAPES.items():
-        options.say(f"simulation with the sizes of {name}")
+        options.write_line(f"simulation with the sizes of {name}")
         if options.quick:
             n_train, n_test = n_train // 50, n_test // 50
         problem = simulate(n_train, p, n_test)
@@ -159,7 +159,7 @@ def measure_copies(options: Options) -> pd.DataFrame:
     """Count the counterfactuals that equal a training row."""
     runs = []
     for name in options.names:
-        options.say(f"{name}: copies of training rows")
+        options.write_line(f"{name}: copies of training rows")
         rows = prepare(name, options.folder, replace(CODE, close=False), most=options.rows)
         for k, case in enumerate(networks(rows, options.n_factuals(name), options.networks)):
             problem = case.problem

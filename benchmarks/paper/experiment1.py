@@ -30,7 +30,7 @@ def run(options: Options) -> None:
     runs, compared, example = [], [], pd.DataFrame()
     for name in options.names:
         for how in LADDERS[name]:
-            options.say(f"{name}: {options.networks} networks, {_label(name, how.name)}")
+            options.write_line(f"{name}: {options.networks} networks, {_label(name, how.name)}")
             rows = prepare(name, options.folder, how, most=options.rows)
             for k, case in enumerate(networks(rows, options.n_factuals(name), options.networks)):
                 if k == 0:

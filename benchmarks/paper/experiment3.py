@@ -39,7 +39,7 @@ def run(options: Options) -> None:
     """Run the experiment, write its tables and draw its figures."""
     found, marginals = [], []
     for name in options.names:
-        options.say(f"{name}: marginals, correlations, discriminator")
+        options.write_line(f"{name}: marginals, correlations, discriminator")
         rows = prepare(name, options.folder, ROWS_OF_CODE, most=options.rows)
         for label, real, generated, paired in generate(rows):
             figures, by_feature = compare(rows, real, generated, paired, quick=options.quick)
@@ -160,4 +160,4 @@ def draw(rows: Rows, real: pd.DataFrame, generated: pd.DataFrame, options: Optio
     for name, figure in figures.items():
         save_figure(figure, f"experiment3_{name}", options)
         plt.close(figure)
-    options.say(f"{len(figures)} figures drawn")
+    options.write_line(f"{len(figures)} figures drawn")

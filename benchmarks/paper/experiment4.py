@@ -81,7 +81,7 @@ def measure_grid(options: Options) -> pd.DataFrame:
     runs = []
     for values in itertools.product(*GRID.values()):
         sizes = dict(zip(GRID, values))
-        options.say("grid: " + ", ".join(f"{name} = {value:,}" for name, value in sizes.items()))
+        options.write_line("grid: " + ", ".join(f"{name} = {value:,}" for name, value in sizes.items()))
         if options.quick:
             sizes |= {"K": sizes["K"] // QUICK, "n_train": sizes["n_train"] // 5}
         own = measure(sizes, options, independent=True)
@@ -94,7 +94,7 @@ def measure_curves(options: Options) -> pd.DataFrame:
     """Vary one quantity at a time, with separate draws for each factual."""
     runs = []
     for varied, values in CURVES.items():
-        options.say(f"curve: {varied} from {values[0]:,} to {values[-1]:,}")
+        options.write_line(f"curve: {varied} from {values[0]:,} to {values[-1]:,}")
         for value in values[:3] if options.quick else values:
             sizes = {**CENTRE, varied: value}
             if options.quick:

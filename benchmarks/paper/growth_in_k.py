@@ -24,7 +24,7 @@ def measure_growth(options: Options, *, condition_on_decision: bool) -> pd.DataF
     for k, case in enumerate(networks(rows, options.n_factuals("adult"), options.networks)):
         if k == 0:
             warm_up(case)
-        options.say(f"adult: network {case.seed}, {'with' if condition_on_decision else 'without'} the decision")
+        options.write_line(f"adult: network {case.seed}, {'with' if condition_on_decision else 'without'} the decision")
         runs += [{"network": case.seed, **run} for run in _grow(case, options, condition_on_decision)]
     each = pd.DataFrame(runs)
     means = each.groupby("K", as_index=False).mean(numeric_only=True).drop(columns="network")

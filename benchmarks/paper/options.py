@@ -43,7 +43,7 @@ class Options:
         """Return the data sets without a file, which are replaced by simulated stand-ins."""
         return [name for name in names if not has_data(name, self.folder)]
 
-    def say(self, text: str) -> None:
+    def write_line(self, text: str) -> None:
         """Print the next step to stderr."""
         print(f"[{time.perf_counter() - self.begun:6.1f} s] {text}", file=sys.stderr, flush=True)
 

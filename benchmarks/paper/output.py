@@ -56,7 +56,7 @@ def write(experiment: str, title: str, tables: Sequence[Table], options: Options
         parts += [f"## {table.title}", as_markdown(table.shown), *([table.notes] if table.notes else [])]
     page = options.out / f"{PREFIX}{experiment}.md"
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-    options.say(f"written to {page}")
+    options.write_line(f"written to {page}")
 
 
 def save_figure(figure: Any, name: str, options: Options) -> None:

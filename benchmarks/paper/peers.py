@@ -50,7 +50,7 @@ def compare(case: Case, options: Options) -> Iterator[dict[str, Any]]:
         "seconds_per_factual": seconds["total"] / n,
     }
     for method in options.peers:
-        options.say(f"{case.rows.name}: {TITLES[method]}, at most {options.peers_limit:g} s")
+        options.write_line(f"{case.rows.name}: {TITLES[method]}, at most {options.peers_limit:g} s")
         yield {"data": case.rows.name, "method": TITLES[method], **_run_and_judge(case, problem, method, options)}
 
 

@@ -214,7 +214,7 @@ def networks(rows: Rows, n_factuals: int, n_networks: int) -> Iterator[Case]:
     alive = 0
     for seed in range(MOST_SEEDS):
         case = make_case(rows, train_network(rows, seed), seed, n_factuals)
-        if case.auc >= rows.least_auc and len(case.problem.factuals) > 0 and _grants_some(case):
+        if case.auc >= rows.least_auc and len(case.problem.factuals) > 0 and _has_wanted_rows(case):
             alive += 1
             yield case
         if alive == n_networks:
@@ -222,7 +222,7 @@ def networks(rows: Rows, n_factuals: int, n_networks: int) -> Iterator[Case]:
     raise RuntimeError(f"{alive} of {MOST_SEEDS} networks on {rows.name!r} learned something; {n_networks} are needed.")
 
 
-def _grants_some(case: Case) -> bool:
+def _has_wanted_rows(case: Case) -> bool:
     return bool(case.problem.decision.contains(case.problem.score(case.rows.X)).any())
 
 

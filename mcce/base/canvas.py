@@ -50,7 +50,7 @@ def new_panels(
     return figure, panels[:n]
 
 
-def given_panels(axes: Sequence[Axes] | None, n: int, height: float, n_columns: int = 2) -> list[Axes]:
+def prepare_panels(axes: Sequence[Axes] | None, n: int, height: float, n_columns: int = 2) -> list[Axes]:
     """Return the given `n` axes, or the panels of a new figure, each of this height in inches."""
     if axes is None:
         return new_panels(n, min(n, n_columns), PANEL if n_columns > 1 else WIDTH, height)[1]
@@ -74,7 +74,7 @@ def ink() -> str:
     return str(rcParams["text.color"])
 
 
-def letters_that_fit(ax: Axes, text: str, size: float, share: float = 0.92, least: int = 8) -> int:
+def count_fitting_letters(ax: Axes, text: str, size: float, share: float = 0.92, least: int = 8) -> int:
     """Return the number of letters of the text's mean width that fit into a share of the axes, at least `least`."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.path import Path
@@ -88,12 +88,12 @@ def letters_that_fit(ax: Axes, text: str, size: float, share: float = 0.92, leas
     return max(int(share * points / max(letter, 1.0)), least)
 
 
-def fitting_lines(ax: Axes, text: str, size: float) -> list[str]:
+def wrap_to_axes(ax: Axes, text: str, size: float) -> list[str]:
     """Return a text in lines that fit into the axes' width, those of wide letters included."""
-    n = letters_that_fit(ax, text, size)
+    n = count_fitting_letters(ax, text, size)
     while True:
         lines = textwrap.wrap(text, n, break_on_hyphens=False)
-        if n <= 8 or all(len(line) <= letters_that_fit(ax, line, size, 0.98) for line in lines):
+        if n <= 8 or all(len(line) <= count_fitting_letters(ax, line, size, 0.98) for line in lines):
             return lines
         n = max(int(0.9 * n), 8)
 
@@ -119,7 +119,7 @@ def write_title(ax: Axes, title: str) -> None:
     """Write a wrapped title at the left."""
     lay_out(ax)
     ax.set_title(
-        "\n".join(fitting_lines(ax, title, 12.5)), loc="left", fontsize=11, fontweight="bold", pad=8, parse_math=False
+        "\n".join(wrap_to_axes(ax, title, 12.5)), loc="left", fontsize=11, fontweight="bold", pad=8, parse_math=False
     )
 
 
@@ -127,7 +127,7 @@ def write_caption(ax: Axes, caption: str) -> None:
     """Write a wrapped caption below the axes."""
     lay_out(ax)
     ax.set_xlabel(
-        "\n".join(fitting_lines(ax, caption, SMALL)),
+        "\n".join(wrap_to_axes(ax, caption, SMALL)),
         loc="left",
         fontsize=SMALL,
         labelpad=8,

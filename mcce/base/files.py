@@ -18,12 +18,12 @@ from mcce.exceptions import InputError, spell
 UNFINISHED = ".mcce-"  # prefix of temporary files
 
 
-def checked_path(path: str | os.PathLike[str]) -> Path:
+def check_path(path: str | os.PathLike[str]) -> Path:
     """Return a path; raise if it is empty or has a NUL character.
 
     Examples
     --------
-    >>> checked_path("")
+    >>> check_path("")
     Traceback (most recent call last):
     mcce.exceptions.InputError: '' is not a valid file name: it is empty; give another name.
     """
@@ -35,7 +35,7 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[Path]:
     """Yield the path of a temporary file, which replaces `path` if the block raises nothing.
 
     Parameters
@@ -45,7 +45,7 @@ def written_whole(path: str | os.PathLike[str], *, overwrite: bool = True) -> It
     overwrite : bool
         Whether an existing file is replaced; otherwise it is an error.
     """
-    target = Path(os.path.realpath(checked_path(path)))
+    target = Path(os.path.realpath(check_path(path)))
     if target.is_dir():
         raise InputError(f"{spell(os.fspath(path))} is a folder; give the name of a file.")
     if target.exists() and not target.is_file():

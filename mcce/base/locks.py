@@ -21,11 +21,11 @@ LOCK = ".lock"
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def hold_lock(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder; raise if another process holds it."""
     path = folder / LOCK
     file = _open(path)
-    while not _stands(file, path):
+    while not _is_current(file, path):
         file.close()
         file = _open(path)
     try:
@@ -70,7 +70,7 @@ def _open(path: Path) -> IO[str]:
     return file
 
 
-def _stands(file: IO[str], path: Path) -> bool:
+def _is_current(file: IO[str], path: Path) -> bool:
     """Return whether the locked file still has its name."""
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())

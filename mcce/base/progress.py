@@ -22,7 +22,7 @@ Progress: TypeAlias = bool | Literal["log"] | None
 
 
 @cache
-def _kind_of_bar() -> Any:
+def _bar_class() -> Any:
     """Return tqdm's bar for a terminal or a notebook; imported at the first use, since it imports asyncio."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # without ipywidgets tqdm warns, and prints plain bars
@@ -32,7 +32,7 @@ def _kind_of_bar() -> Any:
 
 def tqdm(**options: Any) -> Any:
     """Return a bar with these options."""
-    return _kind_of_bar()(**options)
+    return _bar_class()(**options)
 
 
 class _Lines:

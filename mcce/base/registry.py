@@ -75,8 +75,8 @@ class Registry(Generic[Member]):
         taken = (self._known if ours else self.known).get(name)
         if taken is not None and taken != member:
             raise self.error(
-                f"the {self.family} name {name!r} is taken by {_place(taken)}; choose another name for "
-                f"{_place(member)}."
+                f"the {self.family} name {name!r} is taken by {_qualified_name(taken)}; choose another name for "
+                f"{_qualified_name(member)}."
             )
         self._known[name] = member
 
@@ -128,7 +128,7 @@ def _entry_points(folders: tuple[tuple[str, int], ...]) -> dict[str, list[EntryP
     return groups
 
 
-def _place(member: object) -> str:
+def _qualified_name(member: object) -> str:
     """Return the qualified name of a class or function."""
     member = member if isinstance(member, type) else getattr(member, "function", member)
     if hasattr(member, "__qualname__"):

@@ -25,7 +25,7 @@ from mcce.wording import Value
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
-_mine = local()  # `pools`: the pools limited in this thread, if any
+_own_pools = local()  # `pools`: the pools limited in this thread, if any
 
 
 class _SharedLimit:
@@ -54,7 +54,7 @@ class _SharedLimit:
                 getattr(pool, "clear_controlling_thread", lambda: None)()
 
 
-class _SharedSilence:
+class _SharedFilters:
     """The warning filters, shared by all threads."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class _SharedSilence:
 
 
 _blas = _SharedLimit()
-_silence = _SharedSilence()
+_warning_filters = _SharedFilters()
 _found: tuple[int, ThreadpoolController] | None = None  # with the number of modules loaded at that time
 
 
@@ -96,17 +96,17 @@ def _loaded_pools() -> ThreadpoolController:
 @contextmanager
 def without_warning(message: str) -> Iterator[None]:
     """Ignore warnings that begin with a message (a regular expression); safe in concurrent threads."""
-    _silence.enter(message)
+    _warning_filters.enter(message)
     try:
         yield
     finally:
-        _silence.leave()
+        _warning_filters.leave()
 
 
 @contextmanager
 def one_native_thread() -> Iterator[None]:
     """Limit OpenMP and BLAS to one thread, in this thread and those of `run_in_threads`; also as a decorator."""
-    if getattr(_mine, "pools", None) is not None:
+    if getattr(_own_pools, "pools", None) is not None:
         yield
         return
     pools = _loaded_pools()
@@ -115,17 +115,17 @@ def one_native_thread() -> Iterator[None]:
         # a limit restores all pools of its controller, so each needs its own controller
         openmp = pools.select(user_api="openmp")
         with openmp.limit(limits=1):
-            _mine.pools = openmp
+            _own_pools.pools = openmp
             yield
     finally:
-        _mine.pools = None
+        _own_pools.pools = None
         _blas.leave()
 
 
 def _begin_thread(pools: ThreadpoolController | None) -> None:
     if pools is not None:
         pools.limit(limits=1)  # ends with the thread
-        _mine.pools = pools
+        _own_pools.pools = pools
 
 
 def count_jobs(n_jobs: int | None) -> int:
@@ -152,8 +152,8 @@ def run_in_threads(
                 yield work(item)
                 bar.update()
             return
-        mine = getattr(_mine, "pools", None)
-        with ThreadPoolExecutor(min(threads, len(items)), initializer=_begin_thread, initargs=(mine,)) as pool:
+        pools_before = getattr(_own_pools, "pools", None)
+        with ThreadPoolExecutor(min(threads, len(items)), initializer=_begin_thread, initargs=(pools_before,)) as pool:
             for outcome in pool.map(work, items):
                 yield outcome
                 bar.update()

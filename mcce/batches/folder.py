@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 from mcce.base.arrays import Floats
-from mcce.base.files import UNFINISHED, written_whole
+from mcce.base.files import UNFINISHED, atomic_write
 from mcce.base.locks import LOCK
 from mcce.batches.letters import Letters
 from mcce.batches.parts import COUNTS, DECISIONS, TABLES, Explained
@@ -134,7 +134,7 @@ class Folder:
             )
         for left in folder.glob(f"{UNFINISHED}*"):
             left.unlink()
-        with written_whole(mark) as beside:
+        with atomic_write(mark) as beside:
             beside.write_text(run, encoding="utf-8")
 
     def _known(self, manifest: Path) -> dict[str, Any]:
@@ -203,22 +203,22 @@ class Folder:
     def _write(self, explained: Explained) -> None:
         part = explained.part
         checks: dict[str, Any] = {}
-        lettered: dict[str, Any] = {}
+        letter_counts: dict[str, Any] = {}
         if explained.letters is not None:
             assert self.letters is not None
             for name, page in explained.letters.pages.items():
-                with written_whole(self.letters / name) as beside:
+                with atomic_write(self.letters / name) as beside:
                     beside.write_text(page, encoding="utf-8")
-            without = [{"id": str(who), "why": why} for who, why in explained.letters.unlettered]
-            lettered = {"letters": len(explained.letters.pages), "unlettered": without}
+            without = [{"id": str(case_id), "why": why} for case_id, why in explained.letters.unlettered]
+            letter_counts = {"letters": len(explained.letters.pages), "unlettered": without}
         for table, data in explained.files.items():
             name = f"{table}/part-{part.number:06d}.{'jsonl' if table == DECISIONS else 'parquet'}"
             (self.path / table).mkdir(exist_ok=True)
-            with written_whole(self.path / name) as beside:
+            with atomic_write(self.path / name) as beside:
                 beside.write_bytes(data)
             checks[name] = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
         bad = [{"begin": b.begin, "end": b.end, "place": b.place, "problem": b.problem} for b in explained.bad]
-        counts = {**explained.counts, **lettered}
+        counts = {**explained.counts, **letter_counts}
         known = {"part": part.number, **_place_of(part), **counts, "bad_rows": bad, "files": checks}
         _write_json(self.path / PARTS / f"part-{part.number:06d}.json", known)
         self._finished[part.number] = known
@@ -307,14 +307,14 @@ def _write_list(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, 
     """Write a list as CSV with escaped formulas, unless it is empty."""
     if not rows:
         return
-    with written_whole(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+    with atomic_write(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows({name: escape_formula(value) for name, value in row.items()} for row in rows)
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:
-    with written_whole(path) as beside:
+    with atomic_write(path) as beside:
         beside.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 

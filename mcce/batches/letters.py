@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 
 from mcce import report
-from mcce.base.files import checked_path
+from mcce.base.files import check_path
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
 from mcce.report.languages import own_texts, read_texts
@@ -63,7 +63,7 @@ class Letters:
         if given is None:
             return None
         letters = given if isinstance(given, Letters) else cls(given)
-        folder = checked_path(letters.folder)
+        folder = check_path(letters.folder)
         if folder.exists() and not folder.is_dir():
             raise InputError(f"letters go to {folder}, which is a file; give the name of a folder.")
         read_texts(letters.language, letters.texts)
@@ -85,12 +85,12 @@ class Written:
 def write_letters(found: Counterfactuals, letters: Letters, row_numbers: Sequence[int]) -> Written:
     """Return the letters of a part; `row_numbers` are those of its factuals in the whole source."""
     names, decision = found.names.replaced_by(letters.names), letters.decision or found.decision
-    worded = replace(found, names=names, decision=decision)
+    reworded = replace(found, names=names, decision=decision)
     pages = report.letters(
-        worded, all=letters.all, html=True, language=letters.language, texts=letters.texts, reasons=letters.reasons
+        reworded, all=letters.all, html=True, language=letters.language, texts=letters.texts, reasons=letters.reasons
     )
     number_of = dict(zip(found.factuals.index, row_numbers))
-    without = report.unlettered(worded, all=letters.all)
+    without = report.unlettered(reworded, all=letters.all)
     without = without[without != NOT_REFUSED]
     return Written(
         {_file_name(who, number_of[who]): page for who, page in pages.items()},

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mcce.base.checks import check, check_count
-from mcce.base.files import checked_path
-from mcce.base.locks import locked
+from mcce.base.files import check_path
+from mcce.base.locks import hold_lock
 from mcce.base.progress import Progress, progress_bar
 from mcce.batches.folder import (
     MANIFEST,
@@ -70,12 +70,12 @@ def explain_batches(
     to_write = Letters.read(letters)
     if to_write is not None:
         Names.read(to_write.names, explainer.generator_.schema_.names).check_kinds(explainer.generator_.schema_)
-    folder = checked_path(out)
+    folder = check_path(out)
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not there.is_dir():
         raise InputError(f"out is {folder}, but {there} is a file; give a new folder, or that of an earlier run.")
     if records is not None:
-        _check_records(checked_path(records), folder)
+        _check_records(check_path(records), folder)
     opened = open_source(source, explainer.generator_.schema_, id, missing)
     if isinstance(source, (str, os.PathLike)) and Path(source).resolve() in (
         folder.resolve(),
@@ -99,13 +99,13 @@ def explain_batches(
     answers = pyarrow().array(spots.answer.scores.tolist()).type
     request = Request({**whole, **learned}, id, skip_bad, answers, to_write, method, records is not None)
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with hold_lock(folder):
         to_folder = Folder(folder, None if to_write is None else to_write.path)
         result = _run(explainer, opened, to_folder, head, request, batch_size, n_jobs, progress)
         if records is not None:
             arguments = {name: value for name, value in whole.items() if name != "constraints"}
             origin = Origin.from_call(explainer.fingerprint(), method, arguments, read(whole["constraints"]))
-            append_records(records, lambda last: _behind(last, make_records(to_folder.decisions(), origin)))
+            append_records(records, lambda last: _records_after(last, make_records(to_folder.decisions(), origin)))
     return result
 
 
@@ -119,7 +119,7 @@ def _check_records(records: Path, out: Path) -> None:
         raise InputError(f"records is {records}, which has records already; give a new or empty folder.")
 
 
-def _behind(last: str | None, records: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _records_after(last: str | None, records: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the records behind the one with the hash `last`; all of them for None."""
     if last is not None and all(record[HASH] != last for record in records):
         raise InputError("the folder of records has a chain of another run; give a new or empty folder.")

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Ints, UInts
-from mcce.base.files import checked_path
+from mcce.base.files import check_path
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated
@@ -240,7 +240,7 @@ def _read_parquet(path: Path, columns: Mapping[str, Any], size: int, needed: Nee
         file = pyarrow().parquet.ParquetFile(path, page_checksum_verification=True)
     except unreadable as error:
         problem = f"it is not a readable Parquet file: {_first_line(error)}"
-        yield Chunk(0, 1, _nothing(columns), (BadRows(0, 1, "the file", problem),))  # of unknown length
+        yield Chunk(0, 1, _empty_frame(columns), (BadRows(0, 1, "the file", problem),))  # of unknown length
         return
     with file:
         _check_columns(path, file.schema_arrow.names, columns)
@@ -248,7 +248,7 @@ def _read_parquet(path: Path, columns: Mapping[str, Any], size: int, needed: Nee
         for group in range(file.num_row_groups):
             end = begin + file.metadata.row_group(group).num_rows
             if not needed(begin, end):
-                yield Chunk(begin, end, _nothing(columns))
+                yield Chunk(begin, end, _empty_frame(columns))
                 begin = end
                 continue
             try:
@@ -258,7 +258,7 @@ def _read_parquet(path: Path, columns: Mapping[str, Any], size: int, needed: Nee
                     begin += batch.num_rows
             except unreadable as error:
                 problem = f"row group {group}, rows {begin} to {end - 1}, cannot be read: {_first_line(error)}"
-                yield Chunk(begin, end, _nothing(columns), (BadRows(begin, end, f"row {begin}", problem),))
+                yield Chunk(begin, end, _empty_frame(columns), (BadRows(begin, end, f"row {begin}", problem),))
             begin = end
 
 
@@ -270,7 +270,7 @@ def _frame(batch: Any, begin: int, columns: Mapping[str, Any]) -> pd.DataFrame:
     return frame
 
 
-def _nothing(columns: Mapping[str, Any]) -> pd.DataFrame:
+def _empty_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     frame = pd.DataFrame({name: [] for name in columns.values()}, dtype=object, index=pd.RangeIndex(0))
     frame.columns = pd.Index(list(columns.values()), tupleize_cols=False)
     return frame
@@ -412,7 +412,7 @@ class RowSource(Protocol):
 
 def open_source(source: Any, schema: Schema, id: str | None, missing: Sequence[str]) -> RowSource:
     if isinstance(source, (str, PathLike)):
-        return Files.find(checked_path(source), schema, id, missing)
+        return Files.find(check_path(source), schema, id, missing)
     if isinstance(source, pd.DataFrame):
         source = [source]
     if not isinstance(source, Iterable):
@@ -522,7 +522,7 @@ class Files:
             for i in np.flatnonzero(np.isin(_hashes(ids), twice)).tolist():
                 place = f"{chunk.place(i)} of {path}"
                 if ids.iloc[i] in seen:
-                    raise _twice(ids.iloc[i], seen[ids.iloc[i]], place, self.id)
+                    raise _repeated_id(ids.iloc[i], seen[ids.iloc[i]], place, self.id)
                 seen[ids.iloc[i]] = place
 
     def _ids(self, batch_size: int) -> Iterator[tuple[tuple[Path, Chunk], pd.Series[Any]]]:
@@ -589,7 +589,7 @@ class Frames:
         ids = chunk.frame[ID]
         for i, key in enumerate(_hashes(ids).tolist()):
             if key in seen:
-                raise _twice(ids.iloc[i], seen[key], f"{chunk.place(i)} of {where}", self.id)
+                raise _repeated_id(ids.iloc[i], seen[key], f"{chunk.place(i)} of {where}", self.id)
             seen[key] = where
 
 
@@ -606,7 +606,7 @@ def _without_nameless(chunk: Chunk) -> Chunk:
     return chunk.drop([(i, "it has no id.") for i in nameless])
 
 
-def _twice(id: Hashable, here: str, there: str, column: str | None) -> InputError:
+def _repeated_id(id: Hashable, here: str, there: str, column: str | None) -> InputError:
     return InputError(
         f"the id {spell(id)} of column {column!r} names {here} and {there}; it must name one row of the whole "
         "source. Correct it, or leave `id` out: rows are then named by their number."

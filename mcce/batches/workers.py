@@ -179,14 +179,14 @@ def run_on_cluster(
 ) -> Iterator[Explained]:
     """Yield the explained parts in order of completion."""
     with _delivered(client, name, pickled):
-        under_way = distributed.as_completed()
+        running = distributed.as_completed()
 
         def hand_out(n: int) -> None:
             for task in islice(parts, n):
-                under_way.add(client.submit(_explain_bytes, name, cloudpickle.dumps(task), pure=False))
+                running.add(client.submit(_explain_bytes, name, cloudpickle.dumps(task), pure=False))
 
         hand_out(2 * max(1, sum(client.ncores().values())))
-        for future in under_way:
+        for future in running:
             try:
                 explained = future.result()
             except distributed.KilledWorker as error:

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from mcce import __version__
 from mcce.base.registry import installed
 from mcce.cli import parsers
-from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, say
+from mcce.cli.console import BAD_INPUT, DONE, INTERRUPTED, SOME_UNEXPLAINED, notify
 from mcce.cli.options import CommandParser
 from mcce.exceptions import MCCEError
 from mcce.wording import Message
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             words = _worded(message) if isinstance(message, Message) else str(message)
             if words not in printed:
                 printed.add(words)
-                say(f"warning: {words}")
+                notify(f"warning: {words}")
 
         warnings.showwarning = print_once
         # models trained on arrays also take frames
@@ -71,11 +71,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             return DONE
         except OSError as error:
             problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            say(f"error: {problem}. Check the name, the folder and its permissions.")
+            notify(f"error: {problem}. Check the name, the folder and its permissions.")
         except MCCEError as error:
-            say(f"error: {_worded(error)}")
+            notify(f"error: {_worded(error)}")
         except KeyboardInterrupt:
-            say("interrupted; unfinished files were not written")
+            notify("interrupted; unfinished files were not written")
             return INTERRUPTED
         return BAD_INPUT
 
@@ -109,7 +109,7 @@ def make_parser(command: str | None = None) -> argparse.ArgumentParser:
             else:
                 commands.add_parser(point.name)
         except Exception as error:  # a broken plug-in must not stop other commands
-            say(f"warning: the command {point.name!r} ({point.value}) cannot be added: {error}")
+            notify(f"warning: the command {point.name!r} ({point.value}) cannot be added: {error}")
     return parser
 
 
@@ -118,4 +118,4 @@ def _worded(message: Message) -> str:
         return str(message)
     from mcce.cli.wording import COMMAND_LINE  # imports the families of samplers and generators
 
-    return message.worded(COMMAND_LINE)
+    return message.format_for(COMMAND_LINE)

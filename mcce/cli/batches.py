@@ -14,11 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.base.files import written_whole
+from mcce.base.files import atomic_write
 from mcce.batches import BatchResult, Letters
 from mcce.batches.folder import UNLETTERED
 from mcce.cli.checking import demands, explain_options, given_names, named_by_text, read_constraints
-from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
+from mcce.cli.console import DONE, SOME_UNEXPLAINED, notify
 from mcce.cli.fitting import kept_fixed, known_levels, load_explainer, rows_like
 from mcce.cli.options import check_letters, complete, is_given
 from mcce.cli.outputs import WORKBOOK, check_outputs, print_unlettered, write_workbook
@@ -71,14 +71,16 @@ def run_explain_batches(given: argparse.Namespace) -> int:
         **settings,
     )
     totals = result.totals
-    say(
+    notify(
         f"{totals['rows']} rows: {totals['explained']} explained, {totals['already']} already have the wanted "
         f"decision, nothing was found for {totals['unexplained']}, {totals['bad']} are bad; see {result.folder}"
     )
     if letters is not None:
         _print_letters(result, letters)
     if arguments.records is not None:
-        say(f"wrote {totals['factuals']} records to {arguments.records}; mcce verify {arguments.records} checks them")
+        notify(
+            f"wrote {totals['factuals']} records to {arguments.records}; mcce verify {arguments.records} checks them"
+        )
     if arguments.table is not None:
         _write_table(result, Path(arguments.table), arguments)
     return SOME_UNEXPLAINED if totals["unexplained"] or totals["bad"] else DONE
@@ -101,13 +103,13 @@ def _letters(arguments: argparse.Namespace) -> Letters | None:
 
 
 def _print_letters(result: BatchResult, letters: Letters) -> None:
-    say(f"wrote {result.totals['letters']} letters to {letters.folder}")
+    notify(f"wrote {result.totals['letters']} letters to {letters.folder}")
     if result.totals["already"]:
-        say(f"no letter for {result.totals['already']} rows that the model accepts")
+        notify(f"no letter for {result.totals['already']} rows that the model accepts")
     without = [each for part in result.manifest["parts"] for each in part["unlettered"]]
     print_unlettered(pd.Series([each["why"] for each in without], [each["id"] for each in without], dtype=object))
     if without:
-        say(f"all of them are in {result.folder / UNLETTERED}")
+        notify(f"all of them are in {result.folder / UNLETTERED}")
 
 
 def _files(path: Path) -> list[Path]:
@@ -157,14 +159,14 @@ def _frames(paths: Sequence[Path], schema: Schema, arguments: argparse.Namespace
 def _write_table(result: BatchResult, path: Path, arguments: argparse.Namespace) -> None:
     found = pd.read_parquet(result.folder / "counterfactuals")
     others = pd.read_parquet(result.folder / "unexplained")
-    with written_whole(path, overwrite=arguments.force) as beside:
+    with atomic_write(path, overwrite=arguments.force) as beside:
         if path.suffix.lower() == WORKBOOK:
             write_workbook(beside, {"answers": found, "no answer": others}, {})
         elif path.suffix.lower() == ".parquet":
             found.to_parquet(beside, index=False)
         else:
             (escape_formulas(found) if arguments.spreadsheet_safe else found).to_csv(beside, index=False)
-    say(f"wrote {len(found)} rows to {path}")
+    notify(f"wrote {len(found)} rows to {path}")
 
 
 __all__ = ["load_explainer", "run_explain_batches"]

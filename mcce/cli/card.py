@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mcce.cli.console import DONE, say
+from mcce.cli.console import DONE, notify
 from mcce.cli.fitting import load_explainer, rows_like
 from mcce.cli.outputs import check_outputs
 from mcce.cli.tables import ReadOptions, check_columns, read_table
@@ -28,5 +28,5 @@ def run_card(arguments: argparse.Namespace) -> int:
         print(made, end="")
     else:
         made.save(arguments.out, overwrite=arguments.force)
-        say(f"wrote the card {arguments.out}")
+        notify(f"wrote the card {arguments.out}")
     return DONE

@@ -122,7 +122,7 @@ def read_constraints(arguments: argparse.Namespace) -> list[Constraint]:
         return []
     if isinstance(source, str) and not Path(source).is_file():
         raise InputError(f"--constraints {source}: there is no such file; check its name and folder.")
-    with _naming_the_file(arguments):
+    with _naming_file(arguments):
         constraints = read(Path(source)) if isinstance(source, str) else read_sections(source, "constraints")
     if not constraints:
         sections = ", ".join(f"[[{name}]]" for name in available_constraints())
@@ -143,7 +143,7 @@ def check_constraints(
 ) -> None:
     """Raise if constraints name unknown columns or levels, or leave no value for any row."""
     derived = DerivedColumns(tuple(formulas), schema) if formulas else None
-    with _naming_the_file(arguments):
+    with _naming_file(arguments):
         fixed = [name for name in arguments.fixed if name in schema.names]
         resolved = resolve(constraints, schema, fixed, derived=derived)
         if factuals is not None:
@@ -152,7 +152,7 @@ def check_constraints(
 
 
 @contextmanager
-def _naming_the_file(arguments: argparse.Namespace) -> Iterator[None]:
+def _naming_file(arguments: argparse.Namespace) -> Iterator[None]:
     """Prefix errors with the file of the constraints."""
     source = arguments.constraints
     where, own = f"--config {arguments.config}", "constraints"

@@ -19,8 +19,8 @@ from typing import Any
 import pandas as pd
 
 from mcce.base.canvas import WIDTH
-from mcce.base.files import written_whole
-from mcce.cli.console import DONE, aligned, wrap
+from mcce.base.files import atomic_write
+from mcce.cli.console import DONE, align_columns, wrap
 from mcce.cli.outputs import check_outputs
 from mcce.counterfactuals import Counterfactuals
 from mcce.datasets import load_loans
@@ -61,26 +61,26 @@ def run_demo(arguments: argparse.Namespace) -> int:
     explainer.fit(customers)
     clock.stop("fit the explainer")
     nearest = explainer.explain(customers.iloc[[0]], n_counterfactuals=SEARCHED, sparse=True)
-    one = _different_ways(nearest)
+    one = _select_different(nearest)
     clock.stop("fit the plausibility score, find three plans for one customer")
     many = explainer.explain(refused.head(arguments.factuals), sparse=True)
     clock.stop(f"find one plan for each of {len(many.factuals)} customers")
     plain_one, plain_many = explainer.explain(customers.iloc[[0]]), explainer.explain(many.factuals)
     clock.stop("the same by the published method")
 
-    story = _loan_story(one, risk[0], len(customers))
+    story = _describe_loan(one, risk[0], len(customers))
     ways = [one.sentence("customer 1", rank) for rank in one.frame.index.get_level_values("rank")]
     drawn = as_png(lambda figure: one.plot_plans(figure=figure), WIDTH, HEIGHT)
-    with written_whole(picture) as beside:
+    with atomic_write(picture) as beside:
         beside.write_bytes(drawn)
     many.to_html(page, title="Why was the loan refused?", intro=story, examples=one)
     clock.stop("picture and page")
-    record = _record_story(many[many.factuals.index[0]], explainer)
+    record = _describe_record(many[many.factuals.index[0]], explainer)
     clock.stop("the record of one decision, verified")
-    _print_demo(story, ways, one, many, _plain_story(plain_one, plain_many))
+    _print_demo(story, ways, one, many, _describe_plain_method(plain_one, plain_many))
     print(f"\nTHE RECORD\n\n{record}")
     written = [[str(picture), "a picture of the plans"], [str(page), "the report, for a browser"]]
-    print(f"\nHOW LONG IT TOOK\n\n{aligned(clock.steps)}\n\nWRITTEN\n\n{aligned(written, left=(0, 1))}\n")
+    print(f"\nHOW LONG IT TOOK\n\n{align_columns(clock.steps)}\n\nWRITTEN\n\n{align_columns(written, left=(0, 1))}\n")
     print("Now with your own files: mcce explain --help")
     return DONE
 
@@ -108,7 +108,7 @@ def _logistic() -> Any:
     return make_pipeline(encode, LogisticRegression(max_iter=1000))
 
 
-def _different_ways(found: Counterfactuals) -> Counterfactuals:
+def _select_different(found: Counterfactuals) -> Counterfactuals:
     """Return the best example of each set of changed features.
 
     Suspicious examples, including those with notes, are left out unless all are suspicious.
@@ -123,7 +123,7 @@ def _different_ways(found: Counterfactuals) -> Counterfactuals:
     return replace(found, **parts)
 
 
-def _plain_story(one: Counterfactuals, many: Counterfactuals) -> str:
+def _describe_plain_method(one: Counterfactuals, many: Counterfactuals) -> str:
     changes = one.changes(words=True)
     changed = [f"{row.feature} {row.to}" for row in changes[changes["rank"] == 1].itertuples()]
     return (
@@ -132,7 +132,7 @@ def _plain_story(one: Counterfactuals, many: Counterfactuals) -> str:
     )
 
 
-def _record_story(found: Counterfactuals, explainer: MCCE) -> str:
+def _describe_record(found: Counterfactuals, explainer: MCCE) -> str:
     """Return the record of the first decision, and its verification before and after a change."""
     with tempfile.TemporaryDirectory() as folder:
         (path,) = found.write_records(folder)
@@ -149,20 +149,20 @@ def _record_story(found: Counterfactuals, explainer: MCCE) -> str:
         ["training rows", record["training"]["hash"]],
         ["hash", record["hash"]],
     ]
-    shown = aligned([[name, text] for name, text in details], left=(0, 1))
+    shown = align_columns([[name, text] for name, text in details], left=(0, 1))
     return (
         f"{wrap('One JSON document for each decision, in a chain of hashes; mcce explain --records writes them:')}\n\n"
         f"{shown}\n\n{wrap(f'mcce verify: {sound}')}\n{wrap(f'After a change: {changed.faults[0]}.')}"
     )
 
 
-def _loan_story(one: Counterfactuals, risk: float, n_customers: int) -> str:
-    her = one.factuals.iloc[0]
+def _describe_loan(one: Counterfactuals, risk: float, n_customers: int) -> str:
+    person = one.factuals.iloc[0]
     return (
-        f"A woman of {her['age']} asks her bank for a loan of {her['loan_amount']:,} dollars. She earns "
-        f"{her['salary']:,} dollars a year, has {her['savings']:,} dollars in savings and defaulted last "
+        f"A woman of {person['age']} asks her bank for a loan of {person['loan_amount']:,} dollars. She earns "
+        f"{person['salary']:,} dollars a year, has {person['savings']:,} dollars in savings and defaulted last "
         f"year. The bank's model, fitted to {n_customers:,} customers, predicts a default probability of {risk:.1%}. "
-        "The bank grants a loan only below 10%, so she is refused. What would have had to be different? Her age, her "
+        "The bank grants a loan only below 10%, so she is refused. What would have led to a loan? Her age, her "
         "sex and the past default cannot change."
     )
 
@@ -197,8 +197,8 @@ def _print_demo(story: str, ways: list[str], one: Counterfactuals, many: Counter
         (who, _), first = odd.index[0], odd["words"].iloc[0]
         read += f" The first is that of {who}: {first}."
     bars = [[names.label(f), f"{share:.0%}", "#" * round(30 * share)] for f, share in features["share"].items()]
-    print(f"\n{aligned(table)}\n\n{wrap(note)}\n\nMANY REFUSALS\n\n{wrap(summary)}\n")
-    print(f"{aligned(bars, left=(0, 2))}\n\n{wrap(read)}\n\n{wrap(plain)}")
+    print(f"\n{align_columns(table)}\n\n{wrap(note)}\n\nMANY REFUSALS\n\n{wrap(summary)}\n")
+    print(f"{align_columns(bars, left=(0, 2))}\n\n{wrap(read)}\n\n{wrap(plain)}")
 
 
 class _Stopwatch:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mcce.cli.checking import demands, explain_options, given_names, read_constraints
-from mcce.cli.console import DONE, say
+from mcce.cli.console import DONE, notify
 from mcce.cli.fitting import WITHOUT_CODE, Job, about_model, fit_files, load_files
 from mcce.cli.models import save_model
 from mcce.cli.options import check_letters, complete
@@ -37,13 +37,13 @@ def run_fit(given: argparse.Namespace) -> int:
     job = fit_files(arguments, read_constraints(arguments))
     if model is None:
         model = save_model(job.explainer.model, target, force=arguments.force)
-        say(f"wrote the model {model}")
+        notify(f"wrote the model {model}")
     if arguments.graph is not None:
         job.explainer.learned_.learn_worlds(None)
     job.explainer.save(target, about=about_model(model, job.explainer.model, target))
-    say(f"wrote {target}, which holds values of training rows; mcce inspect {target} lists them")
+    notify(f"wrote {target}, which holds values of training rows; mcce inspect {target} lists them")
     also = "" if model.suffix.lower() in WITHOUT_CODE and model.parent == target.parent else f" --model {model}"
-    say(f"mcce letters {target} people.xlsx{also} --letters folder writes letters")
+    notify(f"mcce letters {target} people.xlsx{also} --letters folder writes letters")
     return DONE
 
 
@@ -82,10 +82,10 @@ def _explain(job: Job, arguments: argparse.Namespace, options: dict[str, Any]) -
         found = job.explainer.explain(job.factuals, constraints=demanded, **options)
         if demanded or {"max_changes", "max_gower", "robust"} & {*options}:
             found = found.with_why_unexplained(MOST_TOLD)
-    return found if arguments.explainer is None else _in_other_words(found, arguments)
+    return found if arguments.explainer is None else _reword(found, arguments)
 
 
-def _in_other_words(found: Counterfactuals, arguments: argparse.Namespace) -> Counterfactuals:
+def _reword(found: Counterfactuals, arguments: argparse.Namespace) -> Counterfactuals:
     """Return a result with the names and the decision of this job, in addition to or instead of the explainer's."""
     names = found.names.replaced_by(Names.read(given_names(arguments), found.frame.columns))
     return replace(found, names=names, decision=arguments.in_words or found.decision)

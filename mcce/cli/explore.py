@@ -12,7 +12,7 @@ import webbrowser
 
 import pandas as pd
 
-from mcce.cli.console import DONE, say
+from mcce.cli.console import DONE, notify
 from mcce.cli.fitting import load_explainer, rows_like
 from mcce.cli.tables import UNNAMED, ReadOptions, check_columns, name_rows, read_table
 from mcce.exceptions import InputError, listing
@@ -31,7 +31,7 @@ def run_explore(arguments: argparse.Namespace) -> int:
     session = ExplorerSession(explainer, people, training)
 
     def announce(address: str) -> None:
-        say(f"{len(session)} people; end with Ctrl-C. Anyone who knows this address can read their data:")
+        notify(f"{len(session)} people; end with Ctrl-C. Anyone who knows this address can read their data:")
         print(address, flush=True)
         if not arguments.no_browser:
             webbrowser.open(address)
@@ -50,7 +50,7 @@ def _read_rows(schema: Schema, role: str, path: str, arguments: argparse.Namespa
     check_columns("column", schema.names, rows.table, path)
     unused = [name for name in rows.table if name not in schema.names and name not in (arguments.id, UNNAMED)]
     if unused:
-        say(f"columns of {path} that are not used: {listing(unused)}")
+        notify(f"columns of {path} that are not used: {listing(unused)}")
     if not len(rows.table):
         raise InputError(f"{role} {path} has a header but no rows; give some.")
     return rows_like(rows, schema)

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.cli.checking import check_constraints, check_rows, given_names, in_words, named_by_text, read_decision
-from mcce.cli.console import say
+from mcce.cli.console import notify
 from mcce.cli.models import OURS, OnnxClassifier, OnnxRegressor, load_joblib, load_model, train_model
 from mcce.cli.options import OPTIONS, is_given
 from mcce.cli.tables import UNNAMED, Reading, ReadOptions, TableFile, check_columns, kind_of, name_rows, read_table
@@ -72,7 +72,7 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
     readings = train.find_readings([*names, *response])
     of_response = {name: readings.pop(name) for name in response}
     read = train.read(readings)
-    X, kinds = _as_model_takes_them(read, model, options, _order_levels(read, train, readings))
+    X, kinds = _convert_for_model(read, model, options, _order_levels(read, train, readings))
     schema = Schema.from_data(X, kinds=kinds, where=train.path)
     if arguments.explain is not None:
         rows, of_rows = _read_rows(arguments, readings, dict(train.table.items()))
@@ -180,7 +180,7 @@ def _read_rows(
     aside = (getattr(arguments, "response", None), arguments.id, UNNAMED, *arguments.drop)
     unused = [name for name in rows.table if name not in training and name not in aside]
     if unused:
-        say(f"columns of {rows.path} that are not used: {listing(unused)}")
+        notify(f"columns of {rows.path} that are not used: {listing(unused)}")
     return rows, rows.find_readings(training)
 
 
@@ -276,7 +276,7 @@ def _feature_names(train: pd.DataFrame, model: Any, arguments: argparse.Namespac
     return list(names)
 
 
-def _as_model_takes_them(
+def _convert_for_model(
     X: pd.DataFrame, model: Any, options: ReadOptions, ordered: Mapping[Any, tuple[Any, ...]]
 ) -> tuple[pd.DataFrame, dict[Any, Any]]:
     """Return the features, with text as levels if a model is trained, and the kinds of codes that stay numbers."""

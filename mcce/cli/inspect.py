@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.cli.console import DONE, aligned, harmless
+from mcce.cli.console import DONE, align_columns, escape_controls
 from mcce.counterfactuals import Counterfactuals
 from mcce.explain.stored import check_fields
 from mcce.generators.base import Generator
@@ -64,14 +64,14 @@ def _describe_generator(generator: Generator, also: list[str]) -> dict[str, Any]
         disclosed = [drawn, "the bounds and levels above, as they were stated"]
         return description | {"privacy": privacy, "discloses": disclosed}
     whole = [] if generator.samplers_ else [f"training values of all columns, which a {_kind(generator)} stores"]
-    return description | {"discloses": [*whole, *_givens_held(generator), *also]}
+    return description | {"discloses": [*whole, *_count_givens(generator), *also]}
 
 
 def _kind(generator: Generator) -> str:
     return type(generator).__name__
 
 
-def _givens_held(generator: Generator) -> list[str]:
+def _count_givens(generator: Generator) -> list[str]:
     n_rows, fixed = generator.training_givens_.shape[0], generator.fixed_
     held = []
     if fixed and n_rows:
@@ -138,18 +138,20 @@ def text(facts: dict[str, Any]) -> str:
     lines += [f"{name}: {value}" for name, value in about.items()]
     lines += [_DONORS[donors]] if donors in _DONORS else []
     settings = dict(facts.get("settings", {})) | ({"seed": str(facts["seed"])} if "seed" in facts else {})
-    lines += ["", "settings", aligned([[name, value] for name, value in settings.items()], (0, 1))] if settings else []
+    lines += (
+        ["", "settings", align_columns([[name, value] for name, value in settings.items()], (0, 1))] if settings else []
+    )
     if facts.get("constraints"):
         lines += ["", "constraints", *(f"  {each}" for each in facts["constraints"])]
     if facts.get("relations"):
         lines += ["", "relations", *(f"  {each}" for each in facts["relations"])]
     columns = [_cells(column) for column in facts["columns"]]
-    lines += ["", "columns", aligned(columns, (0, 1, 2, 3))] if columns else []
+    lines += ["", "columns", align_columns(columns, (0, 1, 2, 3))] if columns else []
     lines += ["", "privacy", *(f"  {line}" for line in facts["privacy"]["account"])] if "privacy" in facts else []
     holding = [[column["name"], column["holds"]] for column in facts["columns"] if "holds" in column]
-    lines += ["", "what the samplers hold", aligned(holding, (0, 1))] if holding else []
+    lines += ["", "what the samplers hold", align_columns(holding, (0, 1))] if holding else []
     lines += ["", "what else it discloses", *(f"  {each}" for each in facts["discloses"])] if facts["discloses"] else []
-    return "\n".join(map(harmless, lines))
+    return "\n".join(map(escape_controls, lines))
 
 
 def _cells(column: dict[str, Any]) -> list[str]:
@@ -160,4 +162,9 @@ def _cells(column: dict[str, Any]) -> list[str]:
         shown = f"{len(levels)} levels: {', '.join(map(repr, levels[:MOST_SHOWN]))}{rest}"
     elif "range" in column:
         shown = f"from {column['range'][0]} to {column['range'][1]}"
-    return [harmless(column["name"]), column["kind"], harmless(column.get("sampler", "")), harmless(shown)]
+    return [
+        escape_controls(column["name"]),
+        column["kind"],
+        escape_controls(column.get("sampler", "")),
+        escape_controls(shown),
+    ]

@@ -21,11 +21,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.files import written_whole
+from mcce.base.files import atomic_write
 from mcce.base.progress import working
 from mcce.base.threads import one_native_thread
 from mcce.cli.checking import read_decision, read_interval
-from mcce.cli.console import say
+from mcce.cli.console import notify
 from mcce.exceptions import InputError, listing, spell
 from mcce.table.dtypes import is_dated, is_numeric
 
@@ -88,10 +88,10 @@ class OnnxRegressor:
         if not len(X):  # some operators fail on empty tables
             return [np.empty(0)] * len(self.session.get_outputs())
         if hasattr(self, "feature_names_in_"):
-            fed = {each.name: _as_tensor(self.where, X[[each.name]], each.type) for each in self.inputs}
+            tensors = {each.name: _as_tensor(self.where, X[[each.name]], each.type) for each in self.inputs}
         else:
-            fed = {self.inputs[0].name: _as_tensor(self.where, X, self.inputs[0].type)}
-        answer: list[Any] = self.session.run(None, fed)
+            tensors = {self.inputs[0].name: _as_tensor(self.where, X, self.inputs[0].type)}
+        answer: list[Any] = self.session.run(None, tensors)
         return answer
 
 
@@ -118,8 +118,8 @@ class OnnxClassifier(OnnxRegressor):
             return
         columns, labels = _two_columns(np.asarray(scores)), np.asarray(labels).reshape(len(X))
         first = {int(best): label for best, label in zip(columns.argmax(axis=1)[::-1], labels[::-1])}
-        unsure = [label for best, label in zip(columns.argmax(axis=1), labels) if first[int(best)] != label]
-        if unsure or len(first) < columns.shape[1]:
+        differing = [label for best, label in zip(columns.argmax(axis=1), labels) if first[int(best)] != label]
+        if differing or len(first) < columns.shape[1]:
             known = [label.item() if isinstance(label, np.generic) else label for label in first.values()]
             raise InputError(
                 f"{self.where} has scores for {columns.shape[1]} classes without their names, and its labels "
@@ -197,7 +197,7 @@ def load_joblib(where: str, path: str) -> Any:
     """Load a file of joblib, with a note that this runs code."""
     import joblib
 
-    say(f"opening {where} runs the code that it holds; .skops and .onnx files run none")
+    notify(f"opening {where} runs the code that it holds; .skops and .onnx files run none")
     try:
         return joblib.load(path)
     except Exception as error:
@@ -249,7 +249,7 @@ def save_model(model: Any, beside: Path, *, force: bool) -> Path:
         import joblib
 
         path, dump = beside.with_suffix(".joblib"), joblib.dump
-    with written_whole(path, overwrite=force) as new:
+    with atomic_write(path, overwrite=force) as new:
         dump(model, new)
     return path
 
@@ -270,7 +270,7 @@ def train_model(
 
     known = y.notna()
     if not known.all():
-        say(f"{int((~known).sum())} training rows without {y.name!r} are left out")
+        notify(f"{int((~known).sum())} training rows without {y.name!r} are left out")
         X, y = X[known], y[known]
     counts = y.value_counts()
     is_class = not is_numeric(y.dtype) or len(counts) == 2 or of_codes
@@ -294,9 +294,9 @@ def train_model(
         problem = str(error).strip().splitlines()[0].rstrip(".")
         raise InputError(f"no model can be trained on {arguments.train}: {problem}. Give a --model.") from error
     kind = "class" if is_class else "number"
-    say(f"trained a {name} for the {kind} {y.name!r}; cross-validated {measure} {quality:.2f}")
+    notify(f"trained a {name} for the {kind} {y.name!r}; cross-validated {measure} {quality:.2f}")
     if not quality >= POOR[measure]:
-        say(f"warning: that is poor: the model predicts {y.name!r} badly, so its explanations are of little use")
+        notify(f"warning: that is poor: the model predicts {y.name!r} badly, so its explanations are of little use")
     return model, X
 
 

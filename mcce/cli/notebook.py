@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from mcce.base.files import written_whole
-from mcce.cli.console import DONE, say
+from mcce.base.files import atomic_write
+from mcce.cli.console import DONE, notify
 from mcce.cli.outputs import check_outputs
 
 PACKAGE = Path(__file__).parent.parent
@@ -31,12 +31,12 @@ def run_notebook(arguments: argparse.Namespace) -> int:
     path = Path(arguments.out)
     check_outputs({"--out": path}, {}, force=arguments.force)
     page = next(place for place in PLACES if place.exists()).read_text(encoding="utf-8")
-    with written_whole(path) as beside:
+    with atomic_write(path) as beside:
         beside.write_text(json.dumps(notebook(page), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    say(f"wrote the notebook {path}")
+    notify(f"wrote the notebook {path}")
     application = next((name for name in APPLICATIONS if find_spec(name)), None)
     if application is None:
-        say(f"Jupyter is not installed: run `pip install jupyterlab`, then `jupyter lab {path}`.")
+        notify(f"Jupyter is not installed: run `pip install jupyterlab`, then `jupyter lab {path}`.")
     elif not arguments.no_open:
         os.execv(sys.executable, [sys.executable, "-m", application, str(path)])
     return DONE

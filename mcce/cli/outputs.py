@@ -24,8 +24,8 @@ import numpy as np
 import pandas as pd
 
 from mcce import report
-from mcce.base.files import written_whole
-from mcce.cli.console import DONE, SOME_UNEXPLAINED, say
+from mcce.base.files import atomic_write
+from mcce.cli.console import DONE, SOME_UNEXPLAINED, notify
 from mcce.cli.fitting import files_of
 from mcce.cli.options import complete, job_text
 from mcce.cli.tables import ISO, Reading, TableFile
@@ -90,7 +90,7 @@ class Outputs:
             for role in ("train", "explain", "explainer", "model", "constraints", "config", "texts")
         }
         if job is not None and arguments.config is not None and _is_same(job, Path(arguments.config)):
-            _check_repeated(arguments, job)
+            _check_overwritten_job(arguments, job)
             del named["the job as run,"]
             job = None
         check_outputs(
@@ -118,7 +118,7 @@ def _records_folder(arguments: argparse.Namespace) -> Path | None:
     return folder
 
 
-def _check_repeated(arguments: argparse.Namespace, job: Path) -> None:
+def _check_overwritten_job(arguments: argparse.Namespace, job: Path) -> None:
     """Raise if the job would overwrite the file of `--config` with other options."""
     as_read = complete(argparse.Namespace(config=arguments.config, command=arguments.command))
     if job_text(as_read, job) != job_text(arguments, job):
@@ -205,40 +205,40 @@ def write(found: Counterfactuals, outputs: Outputs, style: Style, arguments: arg
         style.write(report.answers(found), sys.stdout)
     elif outputs.table.suffix.lower() == WORKBOOK:
         _write_book(found, outputs)
-        say(f"wrote {len(found)} rows to {outputs.table}")
+        notify(f"wrote {len(found)} rows to {outputs.table}")
     else:
         _write_table(report.answers(found), outputs.table, outputs, style)
-        say(f"wrote {len(found)} rows to {outputs.table}")
+        notify(f"wrote {len(found)} rows to {outputs.table}")
     rest = outputs.unexplained
     if rest is not None and (len(found.unexplained) or rest.exists()):  # also over those of an earlier run
         _write_table(found.unexplained.reset_index(), rest, outputs, style)
-        say(f"wrote {len(found.unexplained)} rows without a counterfactual to {rest}")
+        notify(f"wrote {len(found.unexplained)} rows without a counterfactual to {rest}")
     for line in constraint_lines(found.constraints):
-        say(f"constraint {line}")
+        notify(f"constraint {line}")
     reasons = list(found.unexplained.groupby("reason", sort=False).groups.items())
     for reason, ids in reasons[:REASONS_SHOWN]:
-        say(f"not explained, {reason}: {listing(ids)}")
+        notify(f"not explained, {reason}: {listing(ids)}")
     if len(reasons) > REASONS_SHOWN:
-        say(f"and {len(reasons) - REASONS_SHOWN} more reasons")
+        notify(f"and {len(reasons) - REASONS_SHOWN} more reasons")
     if arguments.rules is not None and (len(found) or (found.unexplained["reason"] != ALREADY).any()):
         for line in str(found.rules(arguments.rules)).splitlines():
-            say(line)
+            notify(line)
     if outputs.page is not None:
         intro = "What would have led to the wanted decision: the first rows in words and pictures, then all of them."
         page = str(replace(found, run=replace(found.run, timings={})).to_html(intro=intro))  # reproducible
-        with written_whole(outputs.page, overwrite=outputs.force) as beside:
+        with atomic_write(outputs.page, overwrite=outputs.force) as beside:
             beside.write_text(page, encoding="utf-8")
-        say(f"wrote the page {outputs.page}")
+        notify(f"wrote the page {outputs.page}")
     if outputs.letters is not None:
         _write_letters(found, outputs.letters, arguments)
     if outputs.records is not None:
         review = {"reviewed_by": arguments.reviewed_by, "reviewed_at": arguments.reviewed_at}
         new = found.write_records(outputs.records, files=files_of(arguments.explainer, arguments.model), **review)
-        say(f"wrote {len(new)} records to {outputs.records}; mcce verify {outputs.records} checks them")
+        notify(f"wrote {len(new)} records to {outputs.records}; mcce verify {outputs.records} checks them")
     if outputs.job is not None:
-        with written_whole(outputs.job, overwrite=outputs.force) as beside:
+        with atomic_write(outputs.job, overwrite=outputs.force) as beside:
             beside.write_text(job_text(arguments, outputs.job), encoding="utf-8")
-        say(f"wrote the job as run, {outputs.job}; mcce {arguments.command} --config {outputs.job} repeats it")
+        notify(f"wrote the job as run, {outputs.job}; mcce {arguments.command} --config {outputs.job} repeats it")
     return SOME_UNEXPLAINED if (found.unexplained["reason"] != ALREADY).any() else DONE
 
 
@@ -255,20 +255,20 @@ def _write_letters(found: Counterfactuals, folder: Path, arguments: argparse.Nam
         reasons=bool(arguments.reasons),
     )
     taken: set[str] = set()
-    for place, who in enumerate(found.factuals.index, 1):
-        name = letter_name(who)
+    for place, case_id in enumerate(found.factuals.index, 1):
+        name = letter_name(case_id)
         name = name if name not in taken else f"{name}.{place}"  # no name of a letter has a full stop
         taken.add(name)
-        if who in letters.index:
-            with written_whole(folder / f"{name}.html", overwrite=force) as beside:
-                beside.write_text(letters[who], encoding="utf-8")
+        if case_id in letters.index:
+            with atomic_write(folder / f"{name}.html", overwrite=force) as beside:
+                beside.write_text(letters[case_id], encoding="utf-8")
         elif force:
             (folder / f"{name}.html").unlink(missing_ok=True)  # of an earlier run
-    say(f"wrote {len(letters)} letters to {folder}")
+    notify(f"wrote {len(letters)} letters to {folder}")
     without = report.unlettered(found, all=arguments.all)
     not_refused = without.index[without == NOT_REFUSED]
     if len(not_refused):
-        say(f"no letter for {len(not_refused)} rows that the model accepts: {listing(not_refused)}")
+        notify(f"no letter for {len(not_refused)} rows that the model accepts: {listing(not_refused)}")
     print_unlettered(without[without != NOT_REFUSED])
 
 
@@ -280,11 +280,11 @@ def print_unlettered(without: pd.Series[Any]) -> None:
         ("whose examples need a review first (--all writes these as well)", without[~unread]),
     ):
         if len(some):
-            say(f"no letter for {len(some)} rows, {why}:")
-        for who, words in some.iloc[:REASONS_SHOWN].items():
-            say(f"  {who}: {words}")
+            notify(f"no letter for {len(some)} rows, {why}:")
+        for case_id, words in some.iloc[:REASONS_SHOWN].items():
+            notify(f"  {case_id}: {words}")
         if len(some) > REASONS_SHOWN:
-            say(f"  and {len(some) - REASONS_SHOWN} more")
+            notify(f"  and {len(some) - REASONS_SHOWN} more")
 
 
 def _write_book(found: Counterfactuals, outputs: Outputs) -> None:
@@ -305,12 +305,12 @@ def _write_book(found: Counterfactuals, outputs: Outputs) -> None:
     }
     if found.consequences is not None:
         sheets["consequences"] = found.consequences
-    with written_whole(outputs.table, overwrite=outputs.force) as beside:
+    with atomic_write(outputs.table, overwrite=outputs.force) as beside:
         write_workbook(beside, sheets, marks)
 
 
 def _write_table(table: pd.DataFrame, path: Path, outputs: Outputs, style: Style) -> None:
-    with written_whole(path, overwrite=outputs.force) as beside:
+    with atomic_write(path, overwrite=outputs.force) as beside:
         if path.suffix == ".parquet":
             table.to_parquet(beside, index=False)
         else:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from mcce.base.checks import is_number, is_whole
-from mcce.base.files import checked_path
+from mcce.base.files import check_path
 from mcce.exceptions import InputError, spell
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ def text(value: Any) -> str:
 def path(value: Any) -> str:
     """Read the name of a file or folder."""
     try:
-        checked_path(text(value))
+        check_path(text(value))
     except InputError as error:
         raise ArgumentTypeError(str(error).rstrip(".")) from None
     return str(value)

@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.cli.console import say
+from mcce.cli.console import notify
 from mcce.exceptions import InputError, did_you_mean, listing, shorten, spell
 from mcce.table.dtypes import is_dated
 from mcce.table.spreadsheet import LEADING_ZERO, unescape_formulas
@@ -247,7 +247,7 @@ class TableFile:
         n_missing = {n: int((texts[n].cells if n in texts else self.table[n]).isna().sum()) for n in names}
         if any(n_missing.values()):
             counts = ", ".join(f"{count} of {name!r}" for name, count in n_missing.items() if count)
-            say(f"missing cells of {self.path}: {counts}")
+            notify(f"missing cells of {self.path}: {counts}")
         return readings
 
     def read(self, readings: Mapping[Any, Reading]) -> pd.DataFrame:
@@ -272,7 +272,7 @@ class TableFile:
                 "the option out."
             )
         if texts and name not in self.options.levels and any(map(column.fits, EVERY)):
-            say(
+            notify(
                 f"{column} is text that looks like numbers, and is read as levels: {column.holds(texts[0])}. If "
                 f"these are numbers, add --kinds {name}=numeric"
             )
@@ -488,7 +488,7 @@ def detect_marks(columns: Sequence[TextColumn], file: TableFile) -> NumberMarks:
             found.append(f"{what} {mark!r}")
             shown = f" (in column {column.name!r}, {column.holds(text)}, read as {chosen.plain(text)})"
     if found:
-        say(f"{file.path} is read with {', '.join(found)}{shown}")
+        notify(f"{file.path} is read with {', '.join(found)}{shown}")
     return chosen
 
 
@@ -517,13 +517,13 @@ def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -
             )
         if (text := _rounded(column, marks)) is not None:
             what = f"{column.holds(text)}, which has too many digits for a number"
-            say(f"{column} is rounded: {what}. If these are codes, add --kinds {name}=categorical")
+            notify(f"{column} is rounded: {what}. If these are codes, add --kinds {name}=categorical")
         return number
     if name in options.levels:
         is_code = not (others or loss or zero or any(map(marks.groups, texts)))
         return number if is_code and options.source == "by option" else Reading("categorical")
     if zero is not None and len(others) < len(texts):
-        say(
+        notify(
             f"{column} is read as text: {column.holds(zero)}, with a leading zero. If these are numbers, add --kinds "
             f"{name}=numeric"
         )
@@ -542,20 +542,20 @@ def find_reading(column: TextColumn, marks: NumberMarks, options: ReadOptions) -
         return reading
     words = [text for text in texts if text in MISSING_WORDS]
     if words:
-        say(f"{column} has the level(s) {listing(words)}; if that means missing, add --missing {','.join(words)}")
+        notify(f"{column} has the level(s) {listing(words)}; if that means missing, add --missing {','.join(words)}")
     blanks = [text for text in texts if text != text.strip() and text.strip() in plain]
     if blanks:
-        say(f"{column} has levels that differ from others in blanks alone, and are kept: {listing(blanks)}")
+        notify(f"{column} has levels that differ from others in blanks alone, and are kept: {listing(blanks)}")
     return Reading("categorical")
 
 
 def _rounded(column: TextColumn, marks: NumberMarks) -> str | None:
     """Return the first whole number that a float rounds, unless all are integers of 64 bits."""
-    plains = {text: str(plain) for text, plain in column.plain(marks).items()}
-    long = {text: plain for text, plain in plains.items() if len(plain) > 15 and WHOLE.fullmatch(plain)}
+    plain_texts = {text: str(plain) for text, plain in column.plain(marks).items()}
+    long = {text: plain for text, plain in plain_texts.items() if len(plain) > 15 and WHOLE.fullmatch(plain)}
     rounded = [text for text, plain in long.items() if Decimal(plain) != Decimal(float(plain))]
-    if rounded and not column.cells.isna().any() and all(map(WHOLE.fullmatch, plains.values())):
-        rounded = [text for text in rounded if abs(float(plains[text])) >= 2**63]
+    if rounded and not column.cells.isna().any() and all(map(WHOLE.fullmatch, plain_texts.values())):
+        rounded = [text for text in rounded if abs(float(plain_texts[text])) >= 2**63]
     return rounded[0] if rounded else None
 
 
@@ -580,7 +580,9 @@ def _check_majority(column: TextColumn, others: list[str], what: str) -> None:
     if 2 * n_others <= len(cells):
         levels = f", or --kinds {column.name}=categorical if these are levels"
         raise column.error(f"holds {what} ({count})", others[0], levels)
-    say(f"{column} is read as text, although it holds {what} ({count}). If these mean missing, name them by --missing")
+    notify(
+        f"{column} is read as text, although it holds {what} ({count}). If these mean missing, name them by --missing"
+    )
 
 
 def parse_dates(texts: Sequence[str] | pd.Series[Any], form: str) -> pd.Series[Any]:
@@ -608,7 +610,9 @@ def _find_dates(column: TextColumn, form: str, source: str = "") -> Reading:
         raise column.error(f"holds dates {source}, read as {example}", others[0], fix)
     if not others and not source:
         read = str(parse_dates(texts[:1], form)[0]).removesuffix(" 00:00:00")
-        say(f"{column} is read as dates: {column.holds(texts[0])}, read as {read}. If these are levels, add {levels}")
+        notify(
+            f"{column} is read as dates: {column.holds(texts[0])}, read as {read}. If these are levels, add {levels}"
+        )
     if not others:
         return Reading("date", form=form)
     if len(others) < len(texts):
@@ -628,7 +632,7 @@ def name_rows(file: TableFile, id: str | None) -> TableFile:
     if id is None and UNNAMED not in rows:
         return replace(file, table=rows.set_axis(pd.RangeIndex(1, len(rows) + 1)))
     if id is None:
-        say(f"the column without a name in {file.path} is taken for the row names")
+        notify(f"the column without a name in {file.path} is taken for the row names")
         id = UNNAMED
     check_columns("--id", [id], rows, file.path)
     ids = rows[id].map(str, na_action="ignore") if file.names_are_text else rows[id]

@@ -6,7 +6,7 @@ import argparse
 import hashlib
 from pathlib import Path
 
-from mcce.cli.console import DONE, NOT_VERIFIED, harmless
+from mcce.cli.console import DONE, NOT_VERIFIED, escape_controls
 from mcce.cli.fitting import files_of, load_explainer
 from mcce.exceptions import InputError
 from mcce.records import verify
@@ -27,5 +27,5 @@ def run_verify(arguments: argparse.Namespace) -> int:
         files = files_of(arguments.explainer, arguments.model)
         hashes = {part: hashlib.sha256(Path(path).read_bytes()).hexdigest() for part, path in files.items()}
     checked = verify(arguments.folder, explainer, files=hashes)
-    print(harmless(f"{checked}\n{LAST.format(checked.last)}"))
+    print(escape_controls(f"{checked}\n{LAST.format(checked.last)}"))
     return DONE if checked else NOT_VERIFIED

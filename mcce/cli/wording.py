@@ -27,9 +27,9 @@ class CommandLineDialect(Dialect):
     Examples
     --------
     >>> from mcce.wording import Setting, call
-    >>> COMMAND_LINE.say(["add ", Setting("sparse", True), " or ", Setting("fixed", ["age", "sex"])])
+    >>> COMMAND_LINE.format(["add ", Setting("sparse", True), " or ", Setting("fixed", ["age", "sex"])])
     'add --sparse or --fixed age,sex'
-    >>> COMMAND_LINE.say([call("mcce.allow", "*", missing=True)])
+    >>> COMMAND_LINE.format([call("mcce.allow", "*", missing=True)])
     '[[allow]] with feature = "*" and missing = true'
     """
 

@@ -73,21 +73,21 @@ class Allow(Constraint):
 
     def _words(self) -> Iterable[str]:
         if self.low is not None and self.high is not None:
-            yield f"from {say(self.low)} to {say(self.high)}"
+            yield f"from {as_text(self.low)} to {as_text(self.high)}"
         elif self.low is not None:
-            yield f"at least {say(self.low)}"
+            yield f"at least {as_text(self.low)}"
         elif self.high is not None:
-            yield f"at most {say(self.high)}"
+            yield f"at most {as_text(self.high)}"
         if self.levels is not None:
-            yield ("only " if len(self.levels) == 1 else "one of ") + _say_all(self.levels)
+            yield ("only " if len(self.levels) == 1 else "one of ") + _format_values(self.levels)
         if self.never is not None:
-            yield f"never {_say_all(self.never)}"
+            yield f"never {_format_values(self.never)}"
         if self.step is not None:
-            yield f"in steps of {say(self.step)}"
+            yield f"in steps of {as_text(self.step)}"
         if self.direction is not None:
             yield _MOVES[self.direction]
         if self.max_step is not None:
-            yield f"changes by at most {say(self.max_step)}"
+            yield f"changes by at most {as_text(self.max_step)}"
         if self.max_share is not None:
             yield f"changes by at most {100 * self.max_share:g}% of its range"
         if self.missing is not None:
@@ -169,7 +169,7 @@ def allow(
 def _check(made: Allow) -> None:
     name = made.feature
     if is_number(made.low) and is_number(made.high) and made.low > made.high:
-        raise InputError(f"low of {name!r} is {say(made.low)}, above its high, {say(made.high)}; swap them.")
+        raise InputError(f"low of {name!r} is {as_text(made.low)}, above its high, {as_text(made.high)}; swap them.")
     if made.step is not None and not (is_number(made.step) and 0 < made.step < np.inf):
         raise InputError(f"step of {name!r} is ", Value(made.step), "; it must be a positive number.")
     if made.max_share is not None and not (is_number(made.max_share) and 0 <= made.max_share <= 1):
@@ -207,7 +207,7 @@ def _check_size(value: Any, feature: Hashable, name: str) -> None:
         raise InputError(f"{name} of {feature!r} is ", Value(value), "; give a smaller one, or leave it out.")
 
 
-def say(value: Any) -> str:
+def as_text(value: Any) -> str:
     """Return a value as written in a sentence: text in quotes, numbers and dates plain."""
     value = plain(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
@@ -215,9 +215,9 @@ def say(value: Any) -> str:
     return repr(value) if isinstance(value, str) and not _is_date(value) else str(value)
 
 
-def _say_all(values: tuple[Any, ...]) -> str:
+def _format_values(values: tuple[Any, ...]) -> str:
     rest = len(values) - MOST_SHOWN
-    return ", ".join(map(say, values[:MOST_SHOWN])) + (f" and {rest} more" if rest > 0 else "")
+    return ", ".join(map(as_text, values[:MOST_SHOWN])) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _is_date(text: str) -> bool:

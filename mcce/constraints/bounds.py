@@ -73,7 +73,7 @@ def _solve(node: Condition, column: int, rows: Floats, factuals: Floats, n_level
             found = found & part
         return found
     if isinstance(node, Some):
-        return _some(node, column, rows, factuals, n_levels)
+        return _solve_disjunction(node, column, rows, factuals, n_levels)
     if isinstance(node, Where) and not reads(node.condition, column):
         then = _solve(node.then, column, rows, factuals, n_levels)
         otherwise = _solve(node.otherwise, column, rows, factuals, n_levels)
@@ -83,7 +83,7 @@ def _solve(node: Condition, column: int, rows: Floats, factuals: Floats, n_level
     return None
 
 
-def _some(node: Some, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within | None:
+def _solve_disjunction(node: Some, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within | None:
     """Return the values allowed by an `or`, if these are levels or one interval."""
     open_parts = [part for part in node.parts if reads(part, column)]
     if len(open_parts) > 1 and not n_levels:
@@ -97,12 +97,12 @@ def _some(node: Some, column: int, rows: Floats, factuals: Floats, n_levels: int
         left = _solve(part, column, rows, factuals, n_levels)
         if left is None:
             return None
-        found = left if found is None else _either(found, left)
+        found = left if found is None else _union(found, left)
     assert found is not None
     return _where(holds, everything(rows.shape[0], n_levels), found)
 
 
-def _either(one: Within, other: Within) -> Within:
+def _union(one: Within, other: Within) -> Within:
     """Return the union of two restrictions on levels."""
     assert one.levels is not None
     assert one.missing is not None

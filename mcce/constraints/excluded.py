@@ -55,9 +55,9 @@ class TrainingRows:
         if not hashed.size:
             return 0
         # the last bits rule out most training rows
-        met = np.zeros(1 << 16, dtype=bool)
-        met[hashed & _LAST_BITS] = True
-        alike = self.hashes[met[self.hashes & _LAST_BITS]]
+        has_hash = np.zeros(1 << 16, dtype=bool)
+        has_hash[hashed & _LAST_BITS] = True
+        alike = self.hashes[has_hash[self.hashes & _LAST_BITS]]
         return int(np.isin(hashed, alike).sum())
 
     @cached_property

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Indices
-from mcce.constraints.allow import Allow, say
+from mcce.constraints.allow import Allow, as_text
 from mcce.constraints.encoding import LevelCodes, encode_step, encode_value
 from mcce.exceptions import InputError, spell_all
 from mcce.samplers.restricted import Within
@@ -59,20 +59,20 @@ class Limit:
         return not (self.rises or self.falls) or self.largest == 0.0
 
     @property
-    def looks_at_changes(self) -> bool:
+    def limits_change(self) -> bool:
         """Whether there is a direction or a largest step."""
         return not (self.rises and self.falls) or self.largest < np.inf
 
     @property
     def reads_factual(self) -> bool:
         """Whether the allowed values depend on the factual's value."""
-        return self.looks_at_changes or self.step > 0.0
+        return self.limits_change or self.step > 0.0
 
     def within(self, own: Floats) -> Within:
         """Return the allowed values for factuals with the values `own`."""
         n, unknown = own.size, np.isnan(own)
         low, high = np.full(n, self.low), np.full(n, self.high)
-        if self.looks_at_changes:
+        if self.limits_change:
             least, most = (
                 (own if not free else np.full(n, bound))
                 for free, bound in ((self.falls, -np.inf), (self.rises, np.inf))
@@ -146,7 +146,8 @@ def limit_of(given: Allow, column: int, feature: Feature, *, missing: bool, is_f
     high = np.inf if given.high is None else _encoded(feature, given.high, "high")
     if low > high:
         raise InputError(
-            f"constraint on {feature.name!r}: low is {say(given.low)}, above high, {say(given.high)}; swap them."
+            f"constraint on {feature.name!r}: low is {as_text(given.low)}, above high, {as_text(given.high)}; "
+            "swap them."
         )
     never = _encoded_all(feature, given.never or (), "never")
     levels = None
@@ -170,7 +171,7 @@ def limit_of(given: Allow, column: int, feature: Feature, *, missing: bool, is_f
         missing=missing,
     )
     if not is_fixed:
-        _check_something_left(made, feature)
+        _check_values_left(made, feature)
     return made
 
 
@@ -233,7 +234,7 @@ def _check_kind(given: Allow, feature: Feature) -> None:
         )
 
 
-def _check_something_left(made: Limit, feature: Feature) -> None:
+def _check_values_left(made: Limit, feature: Feature) -> None:
     """Raise on a limit that allows no value of the training data, for any factual."""
     if made.levels is not None:
         assert feature.levels is not None
@@ -246,15 +247,15 @@ def _check_something_left(made: Limit, feature: Feature) -> None:
     low, high = np.fmax(made.low, feature.low), np.fmin(made.high, feature.high)
     if np.isnan(feature.low):
         return
-    seen = " to ".join(say(value) for value in feature.decode(np.array([feature.low, feature.high])))
+    seen = " to ".join(as_text(value) for value in feature.decode(np.array([feature.low, feature.high])))
     if low > high:
         raise InputError(
             f"constraint on {feature.name!r} ({made.text}) allows nothing of the training data, {seen}; widen it."
         )
     if made.step and np.isnan(put_on_multiples(*(np.array([v]) for v in (low, made.step, low, high))))[0]:
         raise InputError(
-            f"constraint on {feature.name!r} ({made.text}): no multiple of {say(made.step)} is both allowed and inside "
-            f"the training data, {seen}; take a smaller step."
+            f"constraint on {feature.name!r} ({made.text}): no multiple of {as_text(made.step)} is both allowed and "
+            f"inside the training data, {seen}; take a smaller step."
         )
 
 

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from mcce.base.files import checked_path
+from mcce.base.files import check_path
 from mcce.constraints.base import CONSTRAINTS, Constraint
 from mcce.constraints.rules import rule
 from mcce.exceptions import InputError, did_you_mean, shorten, spell
@@ -58,7 +58,7 @@ def read(source: Any) -> list[Constraint]:
     savings >= 3 * rent
     """
     if isinstance(source, PathLike) or (isinstance(source, str) and source.strip().lower().endswith(_FILES)):
-        path = checked_path(source)
+        path = check_path(source)
         try:
             return read_sections(_load(path), f"constraints of {path.name}")
         except InputError as error:

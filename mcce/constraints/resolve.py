@@ -52,8 +52,8 @@ class _Contradictions:
     rows: list[tuple[int, str, str]] = field(default_factory=list)
 
     def find(self) -> pd.DataFrame:
-        self.look_at_limits()
-        self.look_at_rules()
+        self.check_limits()
+        self.check_determined_rules()
         return self.table()
 
     def table(self) -> pd.DataFrame:
@@ -75,14 +75,14 @@ class _Contradictions:
         value = feature.decode(self.factuals[[i], column])[0]
         return f"{feature.name} is {spell(value) if isinstance(value, str) else value}"
 
-    def look_at_limits(self) -> None:
+    def check_limits(self) -> None:
         """Find factuals for which the limits on a column leave no value."""
         for column in sorted({limit.column for limit, _ in self.applied}):
             feature = self.schema.features[column]
             own = self.factuals[:, column]
             within = within_of(column, feature, self.factuals, self.applied)
             stays = self.stays[:, column]
-            possible = np.where(stays, within.allows(own), something_left(within, feature, own))
+            possible = np.where(stays, within.allows(own), has_allowed_value(within, feature, own))
             for i in np.flatnonzero(~possible).tolist():
                 texts = self.texts(i, column)
                 how = f"{self.own(i, column)} and must stay" if stays[i] else self.own(i, column)
@@ -93,7 +93,7 @@ class _Contradictions:
         applied = (limit.text for limit, rows in self.applied if limit.column == column and (rows is None or i in rows))
         return "; ".join(dict.fromkeys(applied))
 
-    def look_at_rules(self) -> None:
+    def check_determined_rules(self) -> None:
         for rule in self.rules:
             changes = [column for column in rule.columns if not self.stays[:, column].all()]
             n_open = (~self.stays[:, list(rule.columns)]).sum(axis=1)
@@ -105,9 +105,9 @@ class _Contradictions:
             for column in changes:
                 rows = np.flatnonzero((n_open == 1) & ~self.stays[:, column])
                 if rows.size:
-                    self.look_at_last(rule, column, rows)
+                    self.check_last_column(rule, column, rows)
 
-    def look_at_last(self, rule: ResolvedRule, column: int, rows: Any) -> None:
+    def check_last_column(self, rule: ResolvedRule, column: int, rows: Any) -> None:
         """Find factuals for which a rule leaves no value of the only column that may change."""
         factuals = self.factuals[rows]
         ruled = rule.within_for(column, factuals, factuals)
@@ -115,13 +115,13 @@ class _Contradictions:
             return
         feature = self.schema.features[column]
         within = within_of(column, feature, self.factuals, self.applied).take(rows) & ruled
-        for i in rows[~something_left(within, feature, factuals[:, column])].tolist():
+        for i in rows[~has_allowed_value(within, feature, factuals[:, column])].tolist():
             others = ", ".join(self.own(i, other) for other in rule.columns if other != column) or "in any case"
             texts = "; ".join(filter(None, [rule.text, self.texts(i, column)]))
             self.rows.append((i, texts, f"{others}, and no value of {feature.name} is allowed by: {texts}"))
 
 
-def something_left(within: Within, feature: Feature, own: Floats) -> Bools:
+def has_allowed_value(within: Within, feature: Feature, own: Floats) -> Bools:
     """Return for which factuals a restriction allows their own value or one within the training data."""
     n = own.size
     left = within.allows(own) | (within.allows_missing(n) & feature.has_missing)
@@ -216,8 +216,8 @@ class Constraints:
         shared = (limit.text for limit in self.limits)
         return tuple(dict.fromkeys([*shared, *personal, *(rule.text for rule in self.rules)]))
 
-    def texts_of(self, who: Hashable) -> tuple[str, ...]:
-        limits = (*self.limits, *self._by_id.get(who, ()))
+    def texts_of(self, id: Hashable) -> tuple[str, ...]:
+        limits = (*self.limits, *self._by_id.get(id, ()))
         return tuple(dict.fromkeys([*(limit.text for limit in limits), *(rule.text for rule in self.rules)]))
 
     @cached_property
@@ -246,7 +246,7 @@ class Constraints:
         """Constraints that depend on the factual: directions, largest steps, its own bounds, rules that read it."""
         return replace(
             self,
-            limits=tuple(limit for limit in self.limits if limit.looks_at_changes),
+            limits=tuple(limit for limit in self.limits if limit.limits_change),
             rules=tuple(rule for rule in self.rules if rule.reads_factual),
         )
 
@@ -272,11 +272,11 @@ class Constraints:
         return replace(self, rules=tuple(rule for _, rule in self.bounding_rules))
 
     def without(self, text: str) -> Constraints:
-        kept = [(who, tuple(limit for limit in limits if limit.text != text)) for who, limits in self.personal]
+        kept = [(id, tuple(limit for limit in limits if limit.text != text)) for id, limits in self.personal]
         return replace(
             self,
             limits=tuple(limit for limit in self.limits if limit.text != text),
-            personal=tuple((who, limits) for who, limits in kept if limits),
+            personal=tuple((id, limits) for id, limits in kept if limits),
             rules=tuple(rule for rule in self.rules if rule.text != text),
         )
 
@@ -315,7 +315,7 @@ class Constraints:
         for limit, rows in self._applied(factuals.shape[0], index):
             own = factuals[slice(None) if rows is None else rows, limit.column]
             kept[slice(None) if rows is None else rows, limit.column] |= limit.keeps | (
-                np.isnan(own) & limit.looks_at_changes
+                np.isnan(own) & limit.limits_change
             )
         kept[:, list(self.fixed)] = False
         return kept
@@ -369,7 +369,7 @@ class Constraints:
         No row can satisfy the constraints of a listed factual. Raise if all factuals have contradictions, or if a
         constraint names an unknown factual.
         """
-        unknown = [who for who, _ in self.personal if who not in index]
+        unknown = [id for id, _ in self.personal if id not in index]
         if unknown:
             raise InputError(
                 f"constraints name the factual(s) {spell_all(unknown)}, which are not in the index of those to be "
@@ -383,7 +383,7 @@ class Constraints:
             shown = table["reason"].iloc[:MOST_SHOWN].items()
             raise InputError(
                 f"the constraints leave no value for any of the {len(index)} factuals: "
-                + "; ".join(f"factual {spell(who)}: {reason}" for who, reason in shown)
+                + "; ".join(f"factual {spell(id)}: {reason}" for id, reason in shown)
                 + ". Loosen one of them, or let fixed features change."
             )
         return table
@@ -398,9 +398,9 @@ class Constraints:
             raise InputError(
                 f"constraints name single factuals, but the {n_rows} rows have no ids; give each row its id."
             )
-        who = find_labels(pd.Index([*self._by_id], dtype=object, tupleize_cols=False), index)
-        order = np.argsort(who, kind="stable")
-        ends = np.cumsum(np.bincount(who + 1, minlength=len(self._by_id) + 1))  # rows without any come first
+        position = find_labels(pd.Index([*self._by_id], dtype=object, tupleize_cols=False), index)
+        order = np.argsort(position, kind="stable")
+        ends = np.cumsum(np.bincount(position + 1, minlength=len(self._by_id) + 1))  # rows without any come first
         places: dict[Limit, list[Indices]] = {}
         for rows, limits in zip(np.split(order, ends[:-1])[1:], self._by_id.values()):
             for limit in limits if rows.size else ():
@@ -468,19 +468,19 @@ def resolve(
     personal: dict[Hashable, set[Limit]] = {}
     for constraint, text in given:
         if isinstance(constraint, PerFactual):
-            for who, each in constraint.by_id:
+            for id, each in constraint.by_id:
                 try:
-                    personal.setdefault(who, set()).add(limit(each, text))
+                    personal.setdefault(id, set()).add(limit(each, text))
                 except InputError as error:
-                    raise InputError(f"factual {spell(who)}: ", *parts_of(error)) from error
+                    raise InputError(f"factual {spell(id)}: ", *parts_of(error)) from error
         elif isinstance(constraint, Only):
-            for who, features in constraint.by_id:
-                personal.setdefault(who, set()).update(_keeping(who, features, schema, at_fixed, computed, text))
+            for id, features in constraint.by_id:
+                personal.setdefault(id, set()).update(_keeping(id, features, schema, at_fixed, computed, text))
     return Constraints(
         schema,
         tuple(sorted(at_fixed)),
         _ordered({limit(each, text) for each, text in allows}),
-        tuple((who, _ordered(personal[who])) for who in sorted(personal, key=repr)),
+        tuple((id, _ordered(personal[id])) for id in sorted(personal, key=repr)),
         _rules([(each, text) for each, text in given if isinstance(each, Rule)], schema, derived),
         _known(allow_missing, schema, at_fixed | computed | {_position(each, schema) for each, _ in allows}),
     )
@@ -528,14 +528,14 @@ def _ordered(limits: Iterable[Limit]) -> tuple[Limit, ...]:
 
 
 def _keeping(
-    who: Hashable, features: Sequence[Hashable], schema: Schema, fixed: set[int], computed: set[int], text: str | None
+    id: Hashable, features: Sequence[Hashable], schema: Schema, fixed: set[int], computed: set[int], text: str | None
 ) -> list[Limit]:
     """Return limits that keep all features of one factual except some."""
-    role = f"a feature that only() names for factual {spell(who)},"
+    role = f"a feature that only() names for factual {spell(id)},"
     named = {schema.position(name, role, "the training data") for name in features}
     for j in named & computed:
         raise InputError(
-            f"only() names {spell(schema.names[j])} for factual {spell(who)}, a derived column, which is computed from "
+            f"only() names {spell(schema.names[j])} for factual {spell(id)}, a derived column, which is computed from "
             "others; name these."
         )
     changing = named | fixed | computed

@@ -237,13 +237,13 @@ def true_default_probability(X: pd.DataFrame) -> Floats:
         - 0.12 * np.log1p(number["savings"] / 1000)
         - 0.03 * np.minimum(number["years_employed"], 15)
         - 0.01 * (number["age"] - 40)
-        + _looked_up(X["employment"], _RISK_BY_EMPLOYMENT)
-        + _looked_up(X["housing"], _RISK_BY_HOUSING)
+        + _look_up_effects(X["employment"], _RISK_BY_EMPLOYMENT)
+        + _look_up_effects(X["housing"], _RISK_BY_HOUSING)
     )
     return _sigmoid(logit)
 
 
-def _looked_up(column: pd.Series[Any], effects: Mapping[str, float]) -> Floats:
+def _look_up_effects(column: pd.Series[Any], effects: Mapping[str, float]) -> Floats:
     codes = pd.Index(list(effects)).get_indexer(pd.Index(column.to_numpy(dtype=object)))
     if (codes < 0).any():
         unknown = column[codes < 0].unique()

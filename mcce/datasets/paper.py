@@ -59,12 +59,12 @@ def _adapt_german(frame: pd.DataFrame, german: PaperSet) -> pd.DataFrame:
         raise InputError(f"OpenML data set 31 has {len(frame.columns)} columns, not {len(german.openml_columns)}.")
     columns = dict(zip(german.openml_columns, [*german.features, german.response], strict=True))
     frame = frame.rename(columns=columns)
-    for theirs, labels in german.openml_columns.items():
+    for openml_name, labels in german.openml_columns.items():
         if labels:
-            ours = columns[theirs]
-            label_of = dict(zip(labels, german.levels[ours], strict=True))
-            text = frame[ours].astype(str).str.strip("' ")
-            frame[ours] = text.map(lambda v, label_of=label_of: label_of.get(v, v))
+            own_column = columns[openml_name]
+            label_of = dict(zip(labels, german.levels[own_column], strict=True))
+            text = frame[own_column].astype(str).str.strip("' ")
+            frame[own_column] = text.map(lambda v, label_of=label_of: label_of.get(v, v))
     frame[german.response] = frame[german.response].astype(str).str.strip("' ")
     return _integers(frame, german)
 

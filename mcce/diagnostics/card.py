@@ -14,7 +14,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from mcce.base.files import written_whole
+from mcce.base.files import atomic_write
 from mcce.constraints import read
 from mcce.exceptions import InputError
 from mcce.explain.options import FLOOR
@@ -96,7 +96,7 @@ class Card:
         if path.suffix.lower() not in (".html", ".md"):
             raise InputError(f"{path} is not the name of a card; give a name that ends in .html or .md.")
         text = self.to_html() if path.suffix.lower() == ".html" else self.to_markdown()
-        with written_whole(path, overwrite=overwrite) as beside:
+        with atomic_write(path, overwrite=overwrite) as beside:
             beside.write_text(text, encoding="utf-8")
         return path
 

@@ -24,7 +24,15 @@ from mcce.base.arrays import Bools, Floats
 from mcce.base.checks import check_count, check_share
 from mcce.base.threads import one_native_thread, run_in_threads
 from mcce.exceptions import InputError
-from mcce.generators.auto import CANDIDATES, Auto, Choice, judge_by_log_score, make_contest, taking_part, threads_of
+from mcce.generators.auto import (
+    CANDIDATES,
+    Auto,
+    Choice,
+    judge_by_log_score,
+    make_contest,
+    running_samplers,
+    threads_of,
+)
 from mcce.generators.chain import LEAST_ROWS, ChainModel
 from mcce.generators.layout import Arranged, ChainLayout, Predictors, Samplers, arrange, suited_to
 from mcce.generators.sampling import weighted_rows
@@ -343,7 +351,7 @@ def _run(
     work = run_in_threads(
         lambda contest: dealt.run(contest, "both", settings.n_draws, race=False),
         contests[::-1],
-        threads_of(taking_part(contests), n_jobs),
+        threads_of(running_samplers(contests), n_jobs),
         "comparing samplers",
         progress,
     )

@@ -51,8 +51,8 @@ class Discriminator:
     >>> import mcce
     >>> X = mcce.datasets.load_loans(400).X[["age", "salary", "savings"]]
     >>> drawn = mcce.ChainModel(random_state=1).fit(X[:200]).sample(200)
-    >>> told = mcce.diagnostics.discriminator(X[200:], drawn, n_seeds=2, n_trees=20)
-    >>> told.accuracy < 0.75
+    >>> found = mcce.diagnostics.discriminator(X[200:], drawn, n_seeds=2, n_trees=20)
+    >>> found.accuracy < 0.75
     True
     """
 

@@ -202,8 +202,8 @@ class PMSE:
     >>> import mcce
     >>> X = mcce.datasets.load_loans(400).X[["age", "salary", "savings"]]
     >>> drawn = mcce.ChainModel(random_state=1).fit(X[:200]).sample(200)
-    >>> told = mcce.diagnostics.pmse(X[200:], drawn)
-    >>> told.pMSE < 0.01, told.size
+    >>> found = mcce.diagnostics.pmse(X[200:], drawn)
+    >>> found.pMSE < 0.01, found.size
     (True, 6)
     """
 

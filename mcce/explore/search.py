@@ -68,7 +68,9 @@ class PeopleSearch:
             texts, is_number = cells.astype(object).map(lambda level: self._names.text(feature.name, level)), False
         missing = self._names.missing
         return _ColumnTexts(
-            [missing if gone else text.lower() for text, gone in zip(texts, cells.isna())], places.ravel(), is_number
+            [missing if is_missing else text.lower() for text, is_missing in zip(texts, cells.isna())],
+            places.ravel(),
+            is_number,
         )
 
 

@@ -135,7 +135,7 @@ class ExplorerSession:
         self._lock = Lock()
         self._last: Plans | None = None
         self._alike: tuple[int, Floats] | None = None
-        self._wholes: dict[float, Counterfactuals] = {}
+        self._results_for_all: dict[float, Counterfactuals] = {}
         self._answers: dict[str, Callable[[Mapping[str, Any]], Reply]] = {
             "start": self._start,
             "person": self._person,
@@ -336,7 +336,7 @@ class ExplorerSession:
 
     def _plans(self, message: Mapping[str, Any]) -> Reply:
         plans = self._find(message)
-        found, who = plans.found, self._people.index[plans.person]
+        found, case_id = plans.found, self._people.index[plans.person]
         if not len(found):
             reason = str(found.unexplained["reason"].iloc[0])
             return {"plans": [], "reason": self._reason(reason), "already": reason == ALREADY}
@@ -353,7 +353,7 @@ class ExplorerSession:
             plan = self._plan(plans.person, rows[place], score, roles, found.computed)
             plan |= {
                 "rank": rank,
-                "sentence": found.sentence(who, rank),
+                "sentence": found.sentence(case_id, rank),
                 "plausibility": float(found.measures["plausibility"].iloc[place]),
                 "below_floor": bool(below.iloc[place]),
                 "read_before_sending": "; ".join(words),
@@ -453,10 +453,10 @@ class ExplorerSession:
     def _why(self, message: Mapping[str, Any]) -> Reply:
         """Return why a person has no plan, and the limits whose relaxation would help."""
         plans = self._find(message)
-        who = self._people.index[plans.person]
+        case_id = self._people.index[plans.person]
         if len(plans.found):
-            raise InputError(f"{case_name(who)} has a plan with these limits; request `plans`.")
-        why = plans.found.why_unexplained(who)
+            raise InputError(f"{case_name(case_id)} has a plan with these limits; request `plans`.")
+        why = plans.found.why_unexplained(case_id)
         helps = str(why.get("would_help") or "")
         of_limit = {f"without the constraint {str(limit)!r}": j for j, limit in plans.settings.limits}
         rejected, nearest = why.get("rejected"), why.get("nearest_row")
@@ -500,9 +500,9 @@ class ExplorerSession:
                 )
             row = self._edited(plans.person, message["values"])
             return {"name": name, "type": kind, "text": self._csv(self._schema.decode(row[None]))}
-        found, who = plans.found, self._people.index[plans.person]
+        found, case_id = plans.found, self._people.index[plans.person]
         if what in ("letter", "page"):
-            return {"name": name, "type": kind, "text": report.letter(found, who, html=what == "page")}
+            return {"name": name, "type": kind, "text": report.letter(found, case_id, html=what == "page")}
         rank = check_count(message.get("rank", 1), "rank")
         if rank > len(found):
             raise InputError(f"there is no plan {rank}; there are {len(found)}.")
@@ -526,9 +526,9 @@ class ExplorerSession:
 
     def _found_for_all(self, floor: float) -> Counterfactuals:
         """Explain all refused people; the result for the last floor is kept."""
-        if floor not in self._wholes:
-            self._wholes = {floor: self._explain(self._refused, sparse=True, floor=floor)}
-        return self._wholes[floor]
+        if floor not in self._results_for_all:
+            self._results_for_all = {floor: self._explain(self._refused, sparse=True, floor=floor)}
+        return self._results_for_all[floor]
 
     def _whole(self, message: Mapping[str, Any]) -> Reply:
         found = self._found_for_all(_floor(message))
@@ -585,8 +585,8 @@ class ExplorerSession:
             ]
             for _, row in costs.iterrows()
         ]
-        columns = ["how believable", *(MEASURES[name] for name in names)]
-        return {"tables": [_table("What a more believable plan costs", columns, rows)]}
+        columns = ["least plausibility", *(MEASURES[name] for name in names)]
+        return {"tables": [_table("What a more plausible plan costs", columns, rows)]}
 
     def _criticise(self, message: Mapping[str, Any]) -> Reply:
         generator = self._explainer.generator_

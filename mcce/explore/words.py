@@ -25,8 +25,8 @@ FIGURES = {
     "unexplained": "without a plan",
     "mean L0": "changes in a plan, on average",
     "mean gower": "distance of a plan, on average (0: nothing changes, 1: everything differs as much as possible)",
-    "mean plausibility": "believability of a plan, on average",
-    "rows below the floor of plausibility": "plans that are less believable than required",
+    "mean plausibility": "plausibility of a plan, on average",
+    "rows below the floor of plausibility": "plans that are less plausible than required",
     "same changed features if drawn again": "people whose plan changes the same features when the search is repeated",
     "copies of training rows": "plans that are equal to a row of the training data",
 }
@@ -34,15 +34,15 @@ MEASURES = {
     "L0": "changes",
     "gower": "distance",
     "distance": "distance to real people",
-    "plausibility": "believability",
+    "plausibility": "plausibility",
     "explained": "with a plan",
-    "above_floor": "as believable as required",
-    "rows_queried": "rows shown to the model for each person",
+    "above_floor": "as plausible as required",
+    "rows_queried": "queries of the model for each person",
 }
 SHARES = ("plausibility", "explained", "above_floor")  # measures that are shares
 SHARES_IN_FIGURES = ("mean plausibility", "same changed features if drawn again")
 CAUTIONS = {
-    BELOW: "less believable than required",
+    BELOW: "less plausible than required",
     UNUSUAL_DIRECTION: "a change opposite to the usual direction",
     FALLS: "education or a duration falls",
     DURATION: "a duration that grows by years",

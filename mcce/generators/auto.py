@@ -313,13 +313,13 @@ def choose_samplers(
         return decide(contests[k], auto, folds[auto.n_folds, auto.max_rows], table.features[k])
 
     latest_first = sorted(open_columns, reverse=True)  # they have more givens, and take longer
-    threads = threads_of(taking_part(contests.values()), n_jobs)
+    threads = threads_of(running_samplers(contests.values()), n_jobs)
     decided = list(run_in_threads(choose, latest_first, threads, "choosing samplers", progress))[::-1]
     chosen = dict(zip(latest_first[::-1], (sampler for sampler, _ in decided)))
     return chosen, Choice(tuple(choice for _, choice in decided))
 
 
-def taking_part(contests: Iterable[Contest]) -> list[ConditionalSampler]:
+def running_samplers(contests: Iterable[Contest]) -> list[ConditionalSampler]:
     """Return the samplers of all candidates that are not left out."""
     return [c.sampler for contest in contests for c in contest.candidates if c.sampler is not None]
 
@@ -392,9 +392,9 @@ def judge_by_log_score(
 
 def judge(records: Sequence[Record], wanted: Wanted, feature: Feature, folds: Folds) -> FeatureChoice:
     """Choose the first candidate within one standard error of the best (steps 3 and 4)."""
-    from mcce.judging.crossvalidation import mean_and_error, standing
+    from mcce.judging.crossvalidation import comparable_scores, mean_and_error
 
-    rows = {r.label: standing(r, wanted) for r in records if r.is_running}
+    rows = {r.label: comparable_scores(r, wanted) for r in records if r.is_running}
     running = {label: scores for label, scores in rows.items() if scores is not None}
     if not running:
         reasons = "; ".join(f"{r.label}: {r.left_out}" for r in records if r.left_out)
@@ -405,7 +405,7 @@ def judge(records: Sequence[Record], wanted: Wanted, feature: Feature, folds: Fo
     best = max(running.values(), key=lambda scores: mean_and_error(scores, weights)[0])
     verdicts = []
     for record in records:
-        scores = None if record.left_out else standing(record, wanted)
+        scores = None if record.left_out else comparable_scores(record, wanted)
         if scores is None:
             verdicts.append(Verdict(record.label, note=record.left_out or NO_DENSITY))
             continue

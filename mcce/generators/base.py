@@ -687,8 +687,8 @@ def _register(name: str, generator: Any) -> None:
             "implements fit and draw."
         )
     if inspect.isabstract(generator):
-        lacking = listing(sorted(generator.__abstractmethods__))
-        raise InputError(f"register_generator({name!r}): {generator.__name__} lacks {lacking}; implement it.")
+        absent = listing(sorted(generator.__abstractmethods__))
+        raise InputError(f"register_generator({name!r}): {generator.__name__} lacks {absent}; implement it.")
     parameters = inspect.signature(generator).parameters
     if "fixed" not in parameters:
         raise InputError(f"register_generator({name!r}): {generator.__name__} has no parameter 'fixed'; add it.")

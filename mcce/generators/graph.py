@@ -284,9 +284,9 @@ class Graph:
             )
         groups = [_names([each] if isinstance(each, str) else each, "causal_ordering") for each in causal_ordering]
         every = [name for group in groups for name in group]
-        twice = next((name for name in every if every.count(name) > 1), None)
-        if twice is not None:
-            raise InputError(f"causal_ordering names {twice!r} more than once; name each feature once.")
+        repeated = next((name for name in every if every.count(name) > 1), None)
+        if repeated is not None:
+            raise InputError(f"causal_ordering names {repeated!r} more than once; name each feature once.")
         flags = [confounding] * len(groups) if isinstance(confounding, bool) else confounding
         if not isinstance(flags, Sequence) or len(flags) != len(groups) or {*map(type, flags)} - {bool}:
             raise InputError(

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from mcce.base.files import checked_path
+from mcce.base.files import check_path
 from mcce.constraints.reading import parse_file
 from mcce.exceptions import InputError, shorten
 
@@ -225,7 +225,7 @@ class _DotReader:
 
 def read_file(path: str | os.PathLike[str]) -> Parts | Mapping[str, Any] | list[Any]:
     """Return the parts of a graph in a DOT file, or the contents of a JSON file."""
-    file = checked_path(path)
+    file = check_path(path)
     where = f"graph of {file.name}"
     if file.suffix.lower() not in FILES:
         raise InputError(f"a graph is read from .dot, .gv and .json files; got {file.name!r}; convert it.")

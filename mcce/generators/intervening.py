@@ -180,7 +180,7 @@ class CausalWorld:
         values[rows] = put_on_grid(drawn, sampler, feature, rows.size)
         return values
 
-    def _compute(self, part: _ActedRows, k: int, old: Floats, new: Floats) -> None:
+    def _compute(self, part: _IntervenedRows, k: int, old: Floats, new: Floats) -> None:
         """Compute the derived columns of some rows whose last input is at place `k` of the chain (step 4)."""
         for place, last in part.due.items():
             if last == k:
@@ -191,7 +191,7 @@ class CausalWorld:
                     in_data_order = new[rows][:, self.layout.place_in_chain]
                     new[rows, place] = formula.compute_encoded(in_data_order, self.schema)
 
-    def _part(self, pattern: Bools, rows: Ints) -> _ActedRows:
+    def _part(self, pattern: Bools, rows: Ints) -> _IntervenedRows:
         """Return rows in which the same features are set."""
         descendants = frozenset(self.descendants(np.flatnonzero(pattern)))
         due: dict[int, int] = {}
@@ -199,7 +199,7 @@ class CausalWorld:
             if k in descendants:
                 inputs = [self._place(name) for name in formula.inputs]
                 due[k] = max((due.get(j, j) for j in inputs if j in descendants), default=-1)
-        return _ActedRows(rows, descendants, due)
+        return _IntervenedRows(rows, descendants, due)
 
     @cached_property
     def _formulas(self) -> dict[int, ComputedColumn]:
@@ -237,7 +237,7 @@ class CausalWorld:
 
 
 @dataclass(frozen=True)
-class _ActedRows:
+class _IntervenedRows:
     """Rows in which the same features are set.
 
     Attributes

@@ -210,14 +210,14 @@ def _warn_of_rejected(drawn: Drawn, kept: Ints) -> None:
         return
     acceptance = drawn.acceptance()
     rejected = acceptance["tried"] - acceptance["passed"]
-    by_what = ", ".join(f"{count} rejected by {str(name)!r}" for name, count in rejected.items() if count)
+    reasons = ", ".join(f"{count} rejected by {str(name)!r}" for name, count in rejected.items() if count)
     if not kept.size:
         raise InputError(
-            f"none of {n_rows} rows could be drawn within the restrictions and rules ({by_what}); relax them."
+            f"none of {n_rows} rows could be drawn within the restrictions and rules ({reasons}); relax them."
         )
     warn(
         f"{n_rows - kept.size} of {n_rows} rows could not be drawn within the restrictions and rules, and are left out "
-        f"({by_what})."
+        f"({reasons})."
     )
 
 

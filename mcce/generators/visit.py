@@ -78,12 +78,12 @@ def make_visit_sequence(
                 Parameter("X"),
                 f"; {did_you_mean(name, mutable)}",
             )
-    twice = [name for name in dict.fromkeys(order) if order.count(name) > 1]
+    repeated = [name for name in dict.fromkeys(order) if order.count(name) > 1]
     absent = [name for name in mutable if name not in order]
-    if twice or absent:
+    if repeated or absent:
         raise InputError(
             Parameter("visit_sequence"),
-            f" must name each mutable feature once; more than once: {listing(twice)}; left out: {listing(absent)}.",
+            f" must name each mutable feature once; more than once: {listing(repeated)}; left out: {listing(absent)}.",
         )
     return order, None
 

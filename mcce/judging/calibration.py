@@ -59,7 +59,7 @@ def histogram(pit: Floats) -> tuple[Ints, tuple[int, int]]:
     return counts, (int(ends[0]), int(ends[1]))
 
 
-LEAST, STRIKING = 5.0, 15
+LEAST, MANY_SEEN = 5.0, 15
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def calibrate(levels: LevelCounts) -> Calibration:
 def _cells(q: Floats, seen: Ints) -> tuple[Floats, tuple[int, ...]]:
     """Return the probabilities of the frequent levels, and of all others pooled (step 3)."""
     expected = q.sum(axis=0)
-    is_frequent = (expected >= LEAST) | (seen >= STRIKING)
+    is_frequent = (expected >= LEAST) | (seen >= MANY_SEEN)
     frequent = [k for k in range(q.shape[1]) if is_frequent[k]]
     rare = [k for k in range(q.shape[1]) if expected[k] > 0.0 and not is_frequent[k]]
     if not rare:

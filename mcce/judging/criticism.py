@@ -24,7 +24,7 @@ import pandas as pd
 import scipy
 
 from mcce.base.arrays import Bools, Floats
-from mcce.base.canvas import DARK, FONT, LIGHT, PANEL, SMALL, as_array, lay_out, letters_that_fit, new_panels
+from mcce.base.canvas import DARK, FONT, LIGHT, PANEL, SMALL, as_array, count_fitting_letters, lay_out, new_panels
 from mcce.exceptions import InputError, did_you_mean
 from mcce.judging.calibration import BAND, Calibration, histogram
 from mcce.judging.feature import FeatureCriticism, adjust, cell_text, p_text, remedy, sentence
@@ -71,7 +71,7 @@ def _draw(ax: Axes, found: FeatureCriticism, rows: Bools, title: str) -> None:
     else:
         ax.set_axis_off()
     lay_out(ax)
-    lines = textwrap.wrap(title, letters_that_fit(ax, title, FONT, 1.0))
+    lines = textwrap.wrap(title, count_fitting_letters(ax, title, FONT, 1.0))
     ax.set_title("\n".join(lines), loc="left", fontsize=FONT, parse_math=False)
     ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)

@@ -149,7 +149,7 @@ class Folds:
                     key = derive_key(self.seed, "fold", k)
                     records[i] = _score_fold(record, given, target, new, observed, key, wanted, n_draws)
             if race and k == 0:
-                records = _slow_ones_leave(records, wanted, unseen.weights)
+                records = _mark_slow(records, wanted, unseen.weights)
         return records
 
 
@@ -207,7 +207,7 @@ def _check(scored: Floats | None, observed: Column, sampler: ConditionalSampler)
         )
 
 
-def standing(record: Record, wanted: Wanted) -> Floats | None:
+def comparable_scores(record: Record, wanted: Wanted) -> Floats | None:
     """Return the scores by which candidates are compared; high is good."""
     if wanted == "log":
         return record.log_scores
@@ -229,9 +229,9 @@ def mean_and_error(scores: Floats, weights: Floats | None = None) -> tuple[float
     return float(scores.mean()), float(error)
 
 
-def _slow_ones_leave(records: list[Record], wanted: Wanted, weights: Floats | None) -> list[Record]:
+def _mark_slow(records: list[Record], wanted: Wanted, weights: Floats | None) -> list[Record]:
     """Mark the candidates that are far behind the best (step 5)."""
-    scores = {i: standing(r, wanted) for i, r in enumerate(records) if r.is_running}
+    scores = {i: comparable_scores(r, wanted) for i, r in enumerate(records) if r.is_running}
     running = {i: rows for i, rows in scores.items() if rows is not None}
     if not running:
         return records

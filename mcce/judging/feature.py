@@ -163,8 +163,10 @@ def _levels(found: FeatureCriticism) -> str:
     if abs(tested.evenness) > abs(tested.z[most]):
         what = "point masses" if found.feature.is_numeric else "probabilities"
         return f"{what} too even" if tested.evenness > 0.0 else f"{what} too extreme"
-    seldom = "seldom" if tested.z[most] > 0.0 else "often"
-    return f"{cell_text(found, most)} too {seldom} ({tested.drawn[most]:.0%} of draws, {tested.seen[most]:.0%} of rows)"
+    direction = "seldom" if tested.z[most] > 0.0 else "often"
+    return (
+        f"{cell_text(found, most)} too {direction} ({tested.drawn[most]:.0%} of draws, {tested.seen[most]:.0%} of rows)"
+    )
 
 
 def cell_text(found: FeatureCriticism, cell: int) -> str:
@@ -187,8 +189,8 @@ def _where(found: FeatureCriticism) -> str:
     assert found.failure is not None
     failure = found.failure
     if found.pit is None:
-        seldom = "seldom" if failure.inside_z > 0.0 else "often"
-        return f"{cell_text(found, failure.residual)} too {seldom} where {failure}"
+        direction = "seldom" if failure.inside_z > 0.0 else "often"
+        return f"{cell_text(found, failure.residual)} too {direction} where {failure}"
     words, rest = _word(failure.residual, failure.inside_z), _word(failure.residual, failure.outside_z)
     if abs(failure.inside_z) < min(UNSEEN, abs(failure.outside_z)):
         return f"{rest} except where {failure}"

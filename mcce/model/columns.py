@@ -39,13 +39,13 @@ class ModelColumns:
         """Warn of mutable columns that the model does not use."""
         if self.read is None:
             return
-        unread = [name for name in columns if name not in self.read and name not in set(fixed)]
-        if unread:
+        unused = [name for name in columns if name not in self.read and name not in set(fixed)]
+        if unused:
             warn(
-                f"the model does not read {spell_all(unread)}, so that no change there matters. Leave them out of ",
+                f"the model does not read {spell_all(unused)}, so that no change there matters. Leave them out of ",
                 Parameter("X"),
                 ", or name them in ",
-                Setting("fixed", [unread[0], ...]),
+                Setting("fixed", [unused[0], ...]),
                 ".",
                 PythonOnly(" A filter of mcce.exceptions.AdviceWarning silences this."),
                 category=AdviceWarning,

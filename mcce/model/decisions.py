@@ -27,7 +27,7 @@ from mcce.base.checks import check, is_number
 from mcce.exceptions import InputError, MCCEError, ModelError, spell, spell_all
 from mcce.model.source import (
     BY_CLASS,
-    WAY_OUT,
+    REMEDY,
     Reply,
     Rows,
     Source,
@@ -347,7 +347,7 @@ class ScoreDecision(SourceDecision):
             return -1
         reply.refuse(
             f"returned one score per row for the classes {spell_all(self.classes)}; it can only be that of the "
-            f"last of two, and {spell(self.classes[self.position])} is not. {WAY_OUT}"
+            f"last of two, and {spell(self.classes[self.position])} is not. {REMEDY}"
         )
 
     def _column(self, reply: Reply) -> int:
@@ -380,7 +380,7 @@ def column_of_class(reply: Reply, classes: list[Any], position: int) -> int:
     if n_columns != len(classes):
         reply.refuse(
             f"returned {n_columns} columns for {len(classes)} classes ({spell_all(classes)}); "
-            f"which is whose is unknown. {WAY_OUT}"
+            f"which is whose is unknown. {REMEDY}"
         )
     names = reply.columns
     if names is not None and all(any(equals(c, name) for name in names) for c in classes):
@@ -692,8 +692,8 @@ class SeveralDecision(Decision):
         return np.asarray(1.0 - scores, dtype=np.float64)
 
     def _evaluate(self, frame: Rows, what: str) -> Answer:
-        yes = sum(decision.evaluate(frame, what).wanted.astype(np.int64) for decision in self.decisions)
-        count = np.asarray(yes)
+        n_accepting = sum(decision.evaluate(frame, what).wanted.astype(np.int64) for decision in self.decisions)
+        count = np.asarray(n_accepting)
         return Answer(count / len(self.decisions), count >= self.several.needed)
 
 

@@ -112,23 +112,23 @@ class ExactModel:
 
     def check(self, rows: Rows, decision: Decision) -> None:
         """Raise if the reading and the model disagree about rows."""
-        theirs = np.asarray(self.raw(rows if self.steps is None else self.steps.transform(rows)), dtype=np.float64)
-        ours = self.scores(self.columns(rows))
-        theirs = theirs.reshape(ours.shape) if theirs.size == ours.size else theirs
-        close = CLOSE * (100.0 if self.strict else 1.0) * (1.0 + np.abs(ours))
-        agree = theirs.shape == ours.shape and bool((np.abs(theirs - ours) <= close).all())
+        expected = np.asarray(self.raw(rows if self.steps is None else self.steps.transform(rows)), dtype=np.float64)
+        own_scores = self.scores(self.columns(rows))
+        expected = expected.reshape(own_scores.shape) if expected.size == own_scores.size else expected
+        close = CLOSE * (100.0 if self.strict else 1.0) * (1.0 + np.abs(own_scores))
+        agree = expected.shape == own_scores.shape and bool((np.abs(expected - own_scores) <= close).all())
         answer = decision.evaluate(rows, "rows that check a proof")
         if (
             isinstance(decision, ScoreDecision)
             and decision.source.method == "predict_proba"
             and self.link == "logistic"
         ):
-            shares = 1.0 / (1.0 + np.exp(-ours[:, 0] if decision.position else ours[:, 0]))
+            shares = 1.0 / (1.0 + np.exp(-own_scores[:, 0] if decision.position else own_scores[:, 0]))
             agree = agree and bool((np.abs(shares - answer.scores) <= close.max()).all())
-        wanted = np.zeros(len(ours), dtype=bool)
-        near = np.zeros(len(ours), dtype=bool)
+        wanted = np.zeros(len(own_scores), dtype=bool)
+        near = np.zeros(len(own_scores), dtype=bool)
         for each in demands(decision, self):
-            room = np.min([np.minimum(ours @ w - low, high - ours @ w) for w, low, high in each], axis=0)
+            room = np.min([np.minimum(own_scores @ w - low, high - own_scores @ w) for w, low, high in each], axis=0)
             wanted |= room >= 0.0
             near |= np.abs(room) <= close.max(axis=1)
         if not agree or not (near | (wanted == answer.wanted)).all():

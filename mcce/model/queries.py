@@ -237,8 +237,10 @@ class TrainingTable:
     def _needed(self, otherwise: Part, needed_by: str = "") -> Data:
         table = self.known_table()
         if table is None:
-            who = f"{needed_by}: " if needed_by else ""
-            raise InputError(f"{who}training rows are not stored with an explainer, and are needed here. ", otherwise)
+            prefix = f"{needed_by}: " if needed_by else ""
+            raise InputError(
+                f"{prefix}training rows are not stored with an explainer, and are needed here. ", otherwise
+            )
         return table
 
     def __getstate__(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ Rows: TypeAlias = "pd.DataFrame | npt.NDArray[Any] | Any"
 BY_CLASS = ("predict_proba", "decision_function")  # replies that may have a column for each class
 CELLS_SHOWN = 8
 WRITES_ARE_SHARED = int(pd.__version__.partition(".")[0]) < 3  # by frames that share values
-WAY_OUT = Either(
+REMEDY = Either(
     PythonOnly("Give a function that returns the score you mean as the model, or a callable decision."),
     "Give a model that returns one score for each row.",
 )
@@ -47,7 +47,7 @@ class Source:
         try:
             function = self.model if self.method is None else getattr(self.model, self.method)
             with one_native_thread():
-                result = function(self._handed(frame))
+                result = function(self._model_input(frame))
         except Exception as err:
             message = str(err).strip() or "no message"
             between = "\n" if "\n" in message else " "  # the whole message: its last line often has the remedy
@@ -62,11 +62,11 @@ class Source:
             ) from err
         return Reply.read(result, frame, subject)
 
-    def _handed(self, frame: Rows) -> Any:
+    def _model_input(self, frame: Rows) -> Any:
         family = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(self.model).__mro__}
         if ("xgboost", "Booster") in family:
             return sys.modules["xgboost"].DMatrix(frame, enable_categorical=True)
-        # A function may write into its argument, but not into ours.
+        # A function may modify its argument, so it receives a copy.
         if isinstance(frame, pd.DataFrame):
             return frame.copy(deep=WRITES_ARE_SHARED)
         return frame.copy() if isinstance(frame, np.ndarray) else frame
@@ -92,17 +92,17 @@ class Reply:
                 values[np.ma.getmaskarray(result)] = None
         except Exception as err:
             kind = type(result).__name__
-            raise ModelError(f"{subject} returned a {kind} that is not an array: {err}. ", WAY_OUT) from err
+            raise ModelError(f"{subject} returned a {kind} that is not an array: {err}. ", REMEDY) from err
         columns = list(result.columns) if isinstance(result, pd.DataFrame) else None
         reply = cls(values, columns, frame, subject)
         if values.ndim > 2:
-            reply.refuse(f"returned a table for each of {len(values)} outputs. ", WAY_OUT)
+            reply.refuse(f"returned a table for each of {len(values)} outputs. ", REMEDY)
         if values.ndim == 0 and len(frame) > 1:
             reply.refuse(f"returned a single {type(result).__name__}, expected {len(frame)} values, one per row.")
         if values.ndim > 0 and len(values) != len(frame):
             reply.refuse(f"returned {len(values)} values, expected {len(frame)}, one per row.")
         if values.ndim == 2 and values.shape[1] == 0:
-            reply.refuse("returned a table without columns. ", WAY_OUT)
+            reply.refuse("returned a table without columns. ", REMEDY)
         return cls(values.reshape(len(frame), -1), columns, frame, subject)
 
     def refuse(self, *problem: Part) -> NoReturn:
@@ -112,7 +112,7 @@ class Reply:
     def column(self, expected: str) -> npt.NDArray[Any]:
         """Return the only column, without missing values."""
         if self.values.shape[1] != 1:
-            self.refuse(f"returned {self.values.shape[1]} columns, expected {expected} per row. ", WAY_OUT)
+            self.refuse(f"returned {self.values.shape[1]} columns, expected {expected} per row. ", REMEDY)
         values = self.values[:, 0]
         self.check_missing(np.asarray(pd.isna(values), dtype=bool))
         return values
@@ -158,7 +158,7 @@ class Reply:
             self.refuse(
                 f"returned {probabilities.shape[1]} columns that sum to {off[0]:.3g}, not 1, so not of "
                 "classes that exclude each other (is it a multi-label model?). ",
-                WAY_OUT,
+                REMEDY,
             )
 
 
@@ -193,7 +193,7 @@ def classes_of(model: Any) -> list[Any] | None:
         return None
     classes = plain_values(declared)
     if any(np.ndim(c) for c in classes):
-        raise ModelError(f"the {type(model).__name__} has several outputs, a decision is about one. ", WAY_OUT)
+        raise ModelError(f"the {type(model).__name__} has several outputs, a decision is about one. ", REMEDY)
     return classes or None
 
 
@@ -226,7 +226,7 @@ def check_columns_are_classes(model: Any, classes: list[Any]) -> None:
     target = getattr(getattr(inner, "_label_binarizer", None), "y_type_", None)
     if pairs or getattr(inner, "multilabel_", False) is True or target == "multilabel-indicator":
         columns = "pairs of classes (decision_function_shape='ovo')" if pairs else "labels (multi-label)"
-        raise ModelError(f"decision_function of the {type(inner).__name__} has columns for {columns}. ", WAY_OUT)
+        raise ModelError(f"decision_function of the {type(inner).__name__} has columns for {columns}. ", REMEDY)
 
 
 def equals(one: Any, two: Any) -> bool:

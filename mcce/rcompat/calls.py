@@ -74,10 +74,10 @@ def attempt(name: str, *arguments: Any) -> dict[str, Any]:
         try:
             outcome["value"] = FUNCTIONS[name](*arguments)
         except MCCEError as error:
-            outcome |= {"error": error.worded(dialect), "kind": type(error).__name__}
+            outcome |= {"error": error.format_for(dialect), "kind": type(error).__name__}
         except Exception as error:
             outcome |= {"error": f"{type(error).__name__}: {error}", "kind": "PythonError"}
-    outcome["warnings"] = [each.message.worded(dialect) for each in caught if isinstance(each.message, MCCEWarning)]
+    outcome["warnings"] = [each.message.format_for(dialect) for each in caught if isinstance(each.message, MCCEWarning)]
     return outcome
 
 

@@ -57,7 +57,7 @@ from mcce.wording import Parameter, Value
 
 QUESTIONS = ("probs", "quantiles", "draw")
 NUMBERS, LEVELS = frozenset({"numeric"}), frozenset({"categorical", "ordered"})
-ASKED_TOGETHER = 10_000  # draws in one call of R when values are redrawn
+REDRAWN_TOGETHER = 10_000  # draws in one call of R when values are redrawn
 LARGEST_SEED = 2**31 - 1
 N_QUANTILES = 19
 HALF_WIDTH = 0.125  # half the width of the interval that a density is computed from, in spreads
@@ -204,7 +204,7 @@ class RConditional(ConditionalSampler):
             nonlocal drawn_for
             if attempt not in drawn:
                 drawn_for = waiting
-                n = min(max(1, attempt), max(1, ASKED_TOGETHER // waiting.size), REJECTION_ROUNDS - attempt)
+                n = min(max(1, attempt), max(1, REDRAWN_TOGETHER // waiting.size), REJECTION_ROUNDS - attempt)
                 streams = [rng.child("attempt", k).take(waiting) for k in range(attempt, attempt + n)]
                 numbers = np.concatenate([each.uniform() for each in streams])
                 found = self._draw_by(given.take(np.tile(waiting, n)), numbers).reshape(n, -1)
@@ -236,7 +236,7 @@ class RConditional(ConditionalSampler):
         if self.question() == "draw":
             return super().log_density(given, values)
         density = self.numbers_.density(self._predicted(given), values)
-        return self.numbers_.column.log_with_even_part(density, values)
+        return self.numbers_.column.log_with_uniform_part(density, values)
 
     def base_measure(self) -> BaseMeasure:
         if self._has_margin():

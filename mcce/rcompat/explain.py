@@ -172,7 +172,7 @@ def explain_mcce(
         rng = _stream(fit_seed)
         fitted = fit_autoregressive(
             frame,
-            decision.evaluate(_handed(frame, array_dtype), "the training rows").scores,
+            decision.evaluate(_model_input(frame, array_dtype), "the training rows").scores,
             fixed_features,
             _ends(c_int),
             fit_autoregressive_model,
@@ -181,7 +181,7 @@ def explain_mcce(
             **tree_arguments,
         )
     simulated = generate(factuals, fitted, generate_K, reseeded or rng)
-    scores = decision.evaluate(_handed(simulated.frame, array_dtype), "the generated rows").scores
+    scores = decision.evaluate(_model_input(simulated.frame, array_dtype), "the generated rows").scores
     found = process(simulated, scores, measures, process_remove_invalid, process_return_best_k)
     seconds = {
         "fit.time": fitted.seconds if featuremodel_object is None else 0.0,
@@ -246,6 +246,6 @@ def _stream(seed: Seed) -> RGenerator:
     return seed if isinstance(seed, RGenerator) else RGenerator(seed)
 
 
-def _handed(frame: pd.DataFrame, array_dtype: Any) -> Any:
+def _model_input(frame: pd.DataFrame, array_dtype: Any) -> Any:
     """Return the input of the model: an array if x_train was one."""
     return frame if array_dtype is None else frame.to_numpy(dtype=array_dtype)

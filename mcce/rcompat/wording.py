@@ -37,8 +37,8 @@ class RDialect(Dialect):
     Examples
     --------
     >>> from mcce.wording import Setting, call
-    >>> RDialect("explain").say([Setting("sparse", True), "; ", call("mcce.allow", "job", levels=["clerk", "driver"])])
-    'sparse = TRUE; allow("job", levels = c("clerk", "driver"))'
+    >>> RDialect("explain").format([Setting("sparse", True), "; ", call("mcce.allow", "job", levels=["cook", "pilot"])])
+    'sparse = TRUE; allow("job", levels = c("cook", "pilot"))'
     """
 
     def __init__(self, function: str) -> None:

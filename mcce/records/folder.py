@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from mcce.base.files import UNFINISHED, checked_path, written_whole
-from mcce.base.locks import LOCK, locked
+from mcce.base.files import UNFINISHED, atomic_write, check_path
+from mcce.base.locks import LOCK, hold_lock
 from mcce.exceptions import InputError, listing
 from mcce.records.canonical import HASH, canonical, hash_of
 
@@ -84,9 +84,9 @@ def append_records(
 
     `make` is called with the hash of the last record, None for a new chain, and returns the records to write.
     """
-    folder = checked_path(folder)
+    folder = check_path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
+    with hold_lock(folder):
         for unfinished in folder.glob(f"{UNFINISHED}*"):
             unfinished.unlink()
         number, last = end_of_chain(folder)
@@ -94,11 +94,11 @@ def append_records(
         for record in make(last):
             number, last = number + 1, str(record[HASH])
             path = folder / file_name(number, record["id"])
-            with written_whole(path, overwrite=False) as beside:
+            with atomic_write(path, overwrite=False) as beside:
                 beside.write_bytes(canonical(record) + b"\n")
             written.append(path)
         if last is not None:
-            with written_whole(folder / HEAD) as beside:
+            with atomic_write(folder / HEAD) as beside:
                 beside.write_bytes(canonical({"count": number, "last": last}) + b"\n")
     return written
 

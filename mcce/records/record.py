@@ -130,8 +130,8 @@ def make_records(
 
 def _own(constraint: OfFactuals, id: Any) -> Any:
     """Return the part of a constraint on single factuals that concerns one of them; None if there is none."""
-    mine = tuple(entry for entry in constraint.by_id if cell(entry[0]) == id)
-    return to_json(replace(constraint, by_id=mine), "constraints") if mine else None
+    own_entries = tuple(entry for entry in constraint.by_id if cell(entry[0]) == id)
+    return to_json(replace(constraint, by_id=own_entries), "constraints") if own_entries else None
 
 
 def make_bodies(found: Result) -> Iterator[dict[str, Any]]:

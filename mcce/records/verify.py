@@ -22,7 +22,7 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.base.files import checked_path
+from mcce.base.files import check_path
 from mcce.exceptions import InputError, MCCEError
 from mcce.records.canonical import HASH, canonical, cell, from_json, hash_of
 from mcce.records.folder import HEAD, file_name, list_files, read_head, read_json
@@ -122,7 +122,7 @@ def verify(
     ...     bool(mcce.records.verify(folder))
     True
     """
-    folder = checked_path(folder)
+    folder = check_path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the folder of records.")
     found, others = list_files(folder)
@@ -250,9 +250,9 @@ def _reproduce(
             if then.get(package) != versions.get(package):
                 notes[f"{package} {then.get(package, 'unknown')} then, {versions.get(package, 'unknown')} now"] += 1
         call = canonical(record["call"])
-        who = call, canonical(record.get("id"))
-        times[who] += 1
-        groups.setdefault((call, times[who]), []).append((name, record))
+        call_and_id = call, canonical(record.get("id"))
+        times[call_and_id] += 1
+        groups.setdefault((call, times[call_and_id]), []).append((name, record))
     n_same = 0
     for group in groups.values():
         differing = _explain_again(group, explainer)

@@ -129,7 +129,7 @@ def html_table(shown: Shown) -> str:
     order = np.argsort(~shown.changed.any(axis=0), kind="stable")
     columns = [_column(shown, j) for j in order.tolist()]
     figures = [name for name in ("prediction", "L0", "gower", "plausibility") if name in shown.measures]
-    heads = [f'<th scope="col" class="n">{escape(shown.names.label(name))}</th>' for name in figures]
+    heads = [f'<th scope="col" class="n">{escape(_head(shown, name))}</th>' for name in figures]
     for column in columns:
         small = [column.unit] * bool(column.unit) + ["fixed"] * column.is_fixed
         below = "".join(f"<small>{escape(text)}</small>" for text in small)
@@ -160,7 +160,7 @@ def _place(shown: Shown, columns: list[_ShownFeature], figures: list[str]) -> in
     wide = longest * LETTER + 2 * PADDING
     for name in figures:
         texts = [_figure_text(shown, name, k) for k in range(len(shown.after))]
-        wide += _width(shown.names.label(name), texts)
+        wide += _width(_head(shown, name), texts)
     for column in columns:
         if column.changes:
             cells = [shown.names.text(column.name, v, unit=False) for v in shown.after[column.name].astype(object)]
@@ -175,7 +175,7 @@ def _width(head: str, cells: list[str]) -> float:
 
 def _rows(shown: Shown, order: NDArray[np.intp], columns: list[_ShownFeature], figures: list[str]) -> list[str]:
     old, new = (table.astype(object).to_numpy()[:, order] for table in (shown.before, shown.after))
-    labels = [shown.names.label(name) for name in figures]
+    labels = [_head(shown, name) for name in figures]
     rows = []
     for k, (id, rank) in enumerate(shown.after.index):
         if k == 0 or shown.factual_of_row[k] != shown.factual_of_row[k - 1]:
@@ -188,6 +188,10 @@ def _rows(shown: Shown, order: NDArray[np.intp], columns: list[_ShownFeature], f
         texts = [_figure_text(shown, name, k) for name in figures]
         rows.append(_tr("found", f"→ {rank}", labels, texts, cells))
     return rows
+
+
+def _head(shown: Shown, name: str) -> str:
+    return HEADS.get(name) or shown.names.label(name)
 
 
 def _figure_text(shown: Shown, name: str, row: int) -> str:
@@ -242,7 +246,7 @@ def _notes(shown: Shown) -> list[str]:
     if shown.is_recourse:
         lines.append("A consequence follows from the actions; the row shows one of those that may follow.")
     elif shown.along is not None and shown.along.any():
-        lines.append("A change that comes along is not needed for the decision, but makes the others believable.")
+        lines.append("A change that comes along is not needed for the decision, but makes the others plausible.")
     if shown.n_more_rows:
         lines.append(f"Not shown: {shown.n_more_rows} more rows, {shown.n_more_factuals} more explained cases.")
     return lines
@@ -252,14 +256,15 @@ def _paragraphs(lines: list[str]) -> str:
     return "".join(f"<p>{escape(line)}</p>" for line in lines)
 
 
+HEADS = {"L0": "changes", "gower": "distance"}  # of measures; plausibility has its name, the prediction its label
 DOTS = 150  # per inch: sharp on a dense screen
 LEGEND = (
-    "{} is the prediction of the model, L0 the number of changed features, gower the distance to the case from 0 "
-    "(equal) to 1 (far apart)."
+    "{} is the prediction of the model, changes the number of changed features, distance the difference from the case, "
+    "from 0 (equal) to 1 (far apart)."
 )
 CONSTRAINTS = (
-    "No row on this page violates one of these constraints. A constraint is the more demanding, the more of the rows "
-    "drawn without constraints violate it. A row drawn within all of them is dropped where no value is allowed."
+    "No row on this page violates one of these constraints. The more rows drawn without constraints violate one, the "
+    "more restrictive it is. A row drawn within all of them is dropped where no value is allowed."
 )
 
 PAGE_STYLE = """
@@ -465,16 +470,17 @@ def _figures(found: Result) -> list[tuple[str, str]]:
 def _answer(found: Result, id: Hashable, *, with_picture: bool) -> str:
     """Return the answers for one case: a sentence for each plan, and all plans in one picture."""
     ranks = found.frame.index.get_level_values("rank")[found.frame.index.get_level_values("id") == id]
-    said = [kept_together(sentence(found, id, rank)) for rank in ranks[:PLANS]]
-    if len(said) == 1:
-        words = f"<p><b>{escape(_begin(id))}</b>: {escape(said[0])}</p>"
+    sentences = [kept_together(sentence(found, id, rank)) for rank in ranks[:PLANS]]
+    if len(sentences) == 1:
+        words = f"<p><b>{escape(_begin(id))}</b>: {escape(sentences[0])}</p>"
     else:
-        plans = "".join(f"<li>{escape(each)}</li>" for each in said)
-        words = f"<div><p><b>{escape(_begin(id))}</b>: {len(said)} plans, each enough alone.</p><ol>{plans}</ol></div>"
+        plans = "".join(f"<li>{escape(each)}</li>" for each in sentences)
+        count = f"{len(sentences)} plans, each sufficient alone."
+        words = f"<div><p><b>{escape(_begin(id))}</b>: {count}</p><ol>{plans}</ol></div>"
     if not with_picture:
         return f'<section class="answer">{words}</section>'
     png = as_png(lambda figure: found.plot_plans(id, max_plans=PLANS, figure=figure), WIDTH, HEIGHT)
-    picture = Picture(png, " ".join(said), "Open circle: now. Filled circle: the new value.")
+    picture = Picture(png, " ".join(sentences), "Open circle: now. Filled circle: the new value.")
     return f'<section class="answer">{words}{_figure(picture)}</section>'
 
 
@@ -506,4 +512,6 @@ def _begin(id: Hashable) -> str:
 def _in_words(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value is None:
+        return "none"
     return value_text(value) if isinstance(value, (int, float)) else str(value)

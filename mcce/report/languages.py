@@ -61,7 +61,7 @@ class Texts:
     labels: tuple[tuple[str, str, str], ...]
     marks: Marks | None
 
-    def say(self, key: str, number: int = 0, /, **filled: object) -> str:
+    def fill(self, key: str, number: int = 0, /, **filled: object) -> str:
         """Return a text with its fields filled in, in the plural form of the number."""
         text = self.texts[key]
         if not isinstance(text, str):
@@ -77,21 +77,21 @@ class Texts:
         """Return texts as a sentence has them: "a", "a and b", "a, b and c"."""
         if len(parts) < 2:
             return "".join(parts)
-        return self.say(f"words.{word}", first=", ".join(parts[:-1]), last=parts[-1])
+        return self.fill(f"words.{word}", first=", ".join(parts[:-1]), last=parts[-1])
 
-    def would(self, decision: str) -> str | None:
+    def conditional_form(self, decision: str) -> str | None:
         """Return the "would have been" form of a label; None if no pattern matches."""
         return self._label_form(decision, 1)
 
-    def was_not(self, decision: str) -> str | None:
+    def negated_form(self, decision: str) -> str | None:
         """Return the "was not" form of a label; None if no pattern matches."""
         return self._label_form(decision, 2)
 
-    def _label_form(self, decision: str, as_which: int) -> str | None:
+    def _label_form(self, decision: str, position: int) -> str | None:
         for label in self.labels:
             pattern = re.escape(label[0]).replace(r"\{who\}", "(?P<who>.+?)").replace(r"\{what\}", "(?P<what>.+)")
             if found := re.fullmatch(pattern, decision.strip().rstrip(".")):
-                return label[as_which].format(**found.groupdict())
+                return label[position].format(**found.groupdict())
         return None
 
 
@@ -100,7 +100,7 @@ def read_texts(language: str = ENGLISH, texts: str | PathLike[str] | Mapping[str
 
     Examples
     --------
-    >>> read_texts().would("the loan is granted")
+    >>> read_texts().conditional_form("the loan is granted")
     'the loan would have been granted'
     >>> read_texts().listed(["age", "sex", "home"], "or")
     'age, sex or home'

@@ -140,14 +140,14 @@ class Case:
 def write_letter(case: Case, texts: Texts, title: str | None, intro: Sequence[str], closing: Sequence[str]) -> Letter:
     """Return the letter about a case, between the caller's paragraphs; the default title is that of the language."""
     if case.reason == ALREADY:
-        text = texts.say("letter.already", decision=case.decision)
-        sections: tuple[Section, ...] = (Section(texts.say("letter.decision_heading"), (text,)),)
+        text = texts.fill("letter.already", decision=case.decision)
+        sections: tuple[Section, ...] = (Section(texts.fill("letter.decision_heading"), (text,)),)
     else:
         found = _ways(case, texts) if case.ways else _none(case, texts)
         reasons, rights = _reasons_and_rights(case.reasons, texts)
         sections = (_decision(case, texts), *reasons, found, _fixed(case, texts), _care(case, texts), *rights)
-    about = texts.say("letter.case", id=case.id)
-    title = texts.say("letter.title_acts" if case.acts else "letter.title") if title is None else title
+    about = texts.fill("letter.case", id=case.id)
+    title = texts.fill("letter.title_acts" if case.acts else "letter.title") if title is None else title
     return Letter(title, about, tuple(intro), sections, tuple(closing), texts.language)
 
 
@@ -164,12 +164,12 @@ def letter_name(who: object) -> str:
 
 
 def _decision(case: Case, texts: Texts) -> Section:
-    was_not = texts.was_not(case.decision)
-    text = texts.say("letter.refused", decision=case.decision) if was_not is None else f"{_begun(was_not)}."
+    was_not = texts.negated_form(case.decision)
+    text = texts.fill("letter.refused", decision=case.decision) if was_not is None else f"{_begun(was_not)}."
     if PREDICTION in case.names.labels:
         now = case.names.text(PREDICTION, case.prediction, 3)
-        text += " " + texts.say("letter.now", name=case.names.label(PREDICTION), value=now)
-    return Section(texts.say("letter.decision_heading"), (text,))
+        text += " " + texts.fill("letter.now", name=case.names.label(PREDICTION), value=now)
+    return Section(texts.fill("letter.decision_heading"), (text,))
 
 
 def _reasons_and_rights(reasons: Reasons | None, texts: Texts) -> tuple[tuple[Section, ...], tuple[Section, ...]]:
@@ -177,15 +177,15 @@ def _reasons_and_rights(reasons: Reasons | None, texts: Texts) -> tuple[tuple[Se
     if reasons is None:
         return (), ()
     first, others = reasons.sentences(texts)
-    heading, closing = texts.say("reasons.heading", len(reasons.stated)), (others,) if others else ()
-    rights = Section(texts.say("rights.heading"), (texts.say("rights.view"), texts.say("rights.review")))
+    heading, closing = texts.fill("reasons.heading", len(reasons.stated)), (others,) if others else ()
+    rights = Section(texts.fill("rights.heading"), (texts.fill("rights.view"), texts.fill("rights.review")))
     return (Section(heading, (first,), reasons.stated, closing),), (rights,)
 
 
 def _ways(case: Case, texts: Texts) -> Section:
     """Return the section of the examples; the second and later ones begin with "or"."""
     ways, points = _different(case), []
-    would = texts.would(case.decision) or texts.say("example.would", decision=case.decision)
+    would = texts.conditional_form(case.decision) or texts.fill("example.would", decision=case.decision)
     for k, place in enumerate(ways[:MOST_WAYS]):
         changes, prediction, is_unusual, follows = case.ways[place]
         if case.acts:
@@ -198,11 +198,11 @@ def _ways(case: Case, texts: Texts) -> Section:
             old, new = case.names.pair(PREDICTION, case.prediction, prediction, 3)
             key += "_figures"
             filled |= {"name": case.names.label(PREDICTION), "before": old, "after": new}
-        unusual = texts.say("example.unusual") if is_unusual else ""
-        points.append(" ".join(text for text in (texts.say(key, **filled), follows, unusual) if text))
+        unusual = texts.fill("example.unusual") if is_unusual else ""
+        points.append(" ".join(text for text in (texts.fill(key, **filled), follows, unusual) if text))
     more = len(ways) - MOST_WAYS
-    points += [texts.say("example.more", more, n=case.names.count(more))] if more > 0 else []
-    heading = texts.say("example.acts_heading" if case.acts else "example.heading", len(ways))
+    points += [texts.fill("example.more", more, n=case.names.count(more))] if more > 0 else []
+    heading = texts.fill("example.acts_heading" if case.acts else "example.heading", len(ways))
     return Section(heading, tuple(points)) if len(ways) == 1 else Section(heading, (), tuple(points))
 
 
@@ -218,44 +218,44 @@ def _different(case: Case) -> list[int]:
 def _none(case: Case, texts: Texts) -> Section:
     if case.acts:
         return Section(
-            texts.say("none.heading_acts"), (f"{texts.say('none.sorry_acts')} {texts.say('none.not_the_end')}",)
+            texts.fill("none.heading_acts"), (f"{texts.fill('none.sorry_acts')} {texts.fill('none.not_the_end')}",)
         )
     alike = texts.listed([case.names.label(name) for name in case.fixed])
-    sentences = [texts.say("none.sorry")]
+    sentences = [texts.fill("none.sorry")]
     if case.reason.startswith(NO_ROOM):
-        sentences.append(texts.say("none.no_room"))
+        sentences.append(texts.fill("none.no_room"))
     elif case.n_tried:
         key = "none.tried" + ("_alike" if alike else "") + ("_rules" if case.rules else "")
-        sentences.append(texts.say(key, case.n_tried, n=case.names.count(case.n_tried), names=alike))
+        sentences.append(texts.fill(key, case.n_tried, n=case.names.count(case.n_tried), names=alike))
     if NOBODY_ALIKE in case.reason:
-        sentences.append(texts.say("none.nobody_alike", names=alike))
+        sentences.append(texts.fill("none.nobody_alike", names=alike))
     elif NONE_ALIKE_WANTED in case.reason:
-        sentences.append(texts.say("none.none_alike", names=alike))
-    sentences.append(texts.say("none.not_the_end"))
+        sentences.append(texts.fill("none.none_alike", names=alike))
+    sentences.append(texts.fill("none.not_the_end"))
     if case.in_the_way:
-        quoted = [texts.say("words.quoted", text=rule) for rule in case.in_the_way]
-        sentences.append(texts.say("none.without", rules=texts.listed(quoted, "or")))
-    return Section(texts.say("none.heading"), (" ".join(sentences),))
+        quoted = [texts.fill("words.quoted", text=rule) for rule in case.in_the_way]
+        sentences.append(texts.fill("none.without", rules=texts.listed(quoted, "or")))
+    return Section(texts.fill("none.heading"), (" ".join(sentences),))
 
 
 def _fixed(case: Case, texts: Texts) -> Section:
     names = [case.names.label(name) for name in case.fixed]
-    text = texts.say("fixed.names", len(names), names=texts.listed(names)) if names else texts.say("fixed.nothing")
-    heading = texts.say("fixed.heading")
+    text = texts.fill("fixed.names", len(names), names=texts.listed(names)) if names else texts.fill("fixed.nothing")
+    heading = texts.fill("fixed.heading")
     if not case.rules:
         return Section(heading, (_begun(text),))
-    return Section(heading, (f"{_begun(text)} {texts.say('fixed.rules')}",), case.rules)
+    return Section(heading, (f"{_begun(text)} {texts.fill('fixed.rules')}",), case.rules)
 
 
 def _care(case: Case, texts: Texts) -> Section:
     seen = texts.listed([case.names.label(name) for name in case.columns])
-    left_out = texts.say("care.left_out_acts" if case.acts else "care.left_out", names=seen)
+    left_out = texts.fill("care.left_out_acts" if case.acts else "care.left_out", names=seen)
     if not case.ways:
-        return Section(texts.say("care.heading"), (), (left_out,))
-    promise = [texts.say("care.promise", len(_different(case)))]
+        return Section(texts.fill("care.heading"), (), (left_out,))
+    promise = [texts.fill("care.promise", len(_different(case)))]
     if case.acts:
-        promise = [texts.say("care.promise_acts"), texts.say("care.causes")]
-    return Section(texts.say("care.heading"), (), (*promise, texts.say("care.others"), left_out))
+        promise = [texts.fill("care.promise_acts"), texts.fill("care.causes")]
+    return Section(texts.fill("care.heading"), (), (*promise, texts.fill("care.others"), left_out))
 
 
 def _begun(text: str) -> str:

@@ -26,7 +26,7 @@ def repaired_by(repair: pd.Series[Any], contributions: pd.DataFrame) -> pd.Serie
     return repaired.mask(enough, ALONE)
 
 
-def _mattered(table: pd.DataFrame) -> pd.Series[bool]:
+def _is_relevant(table: pd.DataFrame) -> pd.Series[bool]:
     """Mark the features that counted against the decision by more than the Monte Carlo error."""
     return table["shapley"] > 2.0 * table["standard_error"]
 
@@ -36,7 +36,7 @@ def reasons_table(
 ) -> pd.DataFrame:
     """Return the first `n` reasons with value, code and text; without `n` all features, fixed ones last."""
     if n is not None:
-        table = table[_mattered(table) & table["repair"].isin([ALONE, TOGETHER])].head(n)
+        table = table[_is_relevant(table) & table["repair"].isin([ALONE, TOGETHER])].head(n)
     else:
         absent = [name for name in own.columns if name in fixed]
         table = table.reindex([*table.index, *absent]).fillna({"repair": FIXED})
@@ -64,24 +64,24 @@ class Reasons:
     @classmethod
     def from_table(cls, table: pd.DataFrame, names: Names, texts: Texts, n: int = MOST) -> Reasons:
         """Read the table of all features."""
-        mattered = table[_mattered(table)]
+        relevant = table[_is_relevant(table)]
         points = []
         for name, value, code in (
-            mattered.loc[mattered["repair"].isin([ALONE, TOGETHER]), ["value", "code"]].head(n).itertuples()
+            relevant.loc[relevant["repair"].isin([ALONE, TOGETHER]), ["value", "code"]].head(n).itertuples()
         ):
-            text = names.reason(name)[1] or texts.say(
+            text = names.reason(name)[1] or texts.fill(
                 "reasons.own", feature=names.label(name), value=names.text(name, value)
             )
-            points.append(texts.say("reasons.coded", text=text, code=code) if code else text)
-        without = [names.label(name) for name in mattered.index[mattered["repair"] == NONE]]
+            points.append(texts.fill("reasons.coded", text=text, code=code) if code else text)
+        without = [names.label(name) for name in relevant.index[relevant["repair"] == NONE]]
         return cls(tuple(points), tuple(without))
 
     def sentences(self, texts: Texts) -> tuple[str, str]:
         """Return the sentence before the reasons, and the one on reasons that cannot be changed, empty without any."""
-        first = texts.say("reasons.found", len(self.stated)) if self.stated else texts.say("reasons.none")
+        first = texts.fill("reasons.found", len(self.stated)) if self.stated else texts.fill("reasons.none")
         if not self.unchangeable:
             return first, ""
-        others = texts.say("reasons.unchangeable", len(self.unchangeable), names=texts.listed(self.unchangeable))
+        others = texts.fill("reasons.unchangeable", len(self.unchangeable), names=texts.listed(self.unchangeable))
         return first, others[:1].upper() + others[1:]
 
 
@@ -104,7 +104,7 @@ def reasons_sentence(found: Result, id: Hashable, n: int = MOST) -> str:
     >>> explainer = mcce.MCCE(model, decision=True, fixed=["age"], random_state=1).fit(X)
     >>> found = explainer.explain(X[X["salary"] < 50_000].head(1), sparse=True)
     >>> print(mcce.report.reasons_sentence(found, next(iter(found))))
-    This counted most against the application, and a change of it could lead to another decision: salary: 40,600.
+    This counted most against the application, and changing it could lead to another decision: salary: 40,600.
     """
     texts = read_texts()
     reasons = Reasons.from_table(found.principal_reasons(id, every=True), found.names, texts, n)

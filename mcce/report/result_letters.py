@@ -197,7 +197,7 @@ def _write_letters(
     in_letters = np.flatnonzero(has_letter if without is None else has_letter & ~without)
     for row in in_letters.tolist():
         rows_of[int(owner[row])].append(row)
-    words = texts.say("words.yes"), texts.say("words.no"), texts.say("words.missing")
+    words = texts.fill("words.yes"), texts.fill("words.no"), texts.fill("words.missing")
     names = found.names.for_lay_reader(found.frame, words, texts.marks)
     columns, computed = tuple(found.frame.columns), {*found.computed, *found.derived}
     unusual = found.below_floor()

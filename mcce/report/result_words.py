@@ -73,7 +73,7 @@ def sentences(found: Result, rank: int = 1) -> pd.Series[Any]:
 
 def _row_sentence(found: Result, factual: int, row: int, changes: Sequence[Change]) -> str:
     if found.consequences is not None:
-        acts = read_texts().say(
+        acts = read_texts().fill(
             "example.acts", changes=changes_text([each for each in changes if not each.comes_along])
         )
         return f"{acts} {consequences_in_words(found, row)}"

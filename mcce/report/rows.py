@@ -227,7 +227,7 @@ def consequences_in_words(found: Result, row: int, names: Names | None = None, t
             continue
         key = _way(found, feature, own[feature], high) if is_same(low, high) else "between"
         first, last = names.pair(feature, low, high)
-        changes.append(texts.say(f"example.{key}", feature=names.label(feature), low=first, high=last, after=last))
-    usually = [texts.say("example.usually", changes=texts.listed(changes))] if changes else []
+        changes.append(texts.fill(f"example.{key}", feature=names.label(feature), low=first, high=last, after=last))
+    usually = [texts.fill("example.usually", changes=texts.listed(changes))] if changes else []
     cases = cases_of_100(found, row)
-    return " ".join([*usually, texts.say("example.assured", cases=names.count(cases), decision=found.decision)])
+    return " ".join([*usually, texts.fill("example.assured", cases=names.count(cases), decision=found.decision)])

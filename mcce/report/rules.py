@@ -86,14 +86,14 @@ class _RuleWriter:
 
     def _only(self, rule: str) -> tuple[str, ...] | None:
         if rule == "nothing may change":
-            return (self.texts.say("rule.nothing_changes"),)
+            return (self.texts.fill("rule.nothing_changes"),)
         if not (rule.startswith("only ") and rule.endswith(" may change")):
             return None
         named = [part.strip("'\"") for part in rule[len("only ") : -len(" may change")].split(", ")]
         if not all(name in self.columns for name in named):
             return None
         labels = [self.names.label(self.columns[name]) for name in named]
-        return (self.texts.say("rule.only_these", len(labels), names=self.texts.listed(labels)),)
+        return (self.texts.fill("rule.only_these", len(labels), names=self.texts.listed(labels)),)
 
     def _limit(self, rule: str) -> tuple[str, ...] | None:
         """Return the points of a limit on one feature (1); None for other constraints."""
@@ -117,11 +117,11 @@ class _RuleWriter:
                 if found and words.startswith(pattern.split(" (")[0]):
                     levels = re.findall(r"'((?:[^'\\]|\\.)*)'", found[1])
                     values = self.texts.listed([self.names.text(feature, level) for level in levels], "or")
-                    return self._say(key, feature, values=values), words[found.end() :]
+                    return self._fill(key, feature, values=values), words[found.end() :]
                 continue
             found = re.match(rf"{pattern}(?:, |$)", words)
             if found:
-                return self._say(key, feature, **self._filled(key, feature, found.groups())), words[found.end() :]
+                return self._fill(key, feature, **self._filled(key, feature, found.groups())), words[found.end() :]
         return None
 
     def _filled(self, key: str, feature: Hashable, values: Sequence[str]) -> dict[str, str]:
@@ -150,29 +150,29 @@ class _RuleWriter:
         feature = self.columns[left.name]
         number = _number_of(right)
         if number is not None and sign in _BOUND:
-            return (self._say(_BOUND[sign], feature, value=self._amount(feature, number)),)
+            return (self._fill(_BOUND[sign], feature, value=self._amount(feature, number)),)
         step = _beyond(right, left.name)
         key = None if step is None else _PAST.get((sign, (step > 0) - (step < 0)))
         if key is None or step is None:
             return None
-        return (self._say(key, feature, **({"value": self._amount(feature, abs(step))} if step else {})),)
+        return (self._fill(key, feature, **({"value": self._amount(feature, abs(step))} if step else {})),)
 
-    def _say(self, key: str, feature: Hashable, **filled: str) -> str:
-        return self.texts.say(f"rule.{key}", feature=self.names.label(feature), **filled)
+    def _fill(self, key: str, feature: Hashable, **filled: str) -> str:
+        return self.texts.fill(f"rule.{key}", feature=self.names.label(feature), **filled)
 
     def _amount(self, feature: Hashable, number: float) -> str:
         """Return an amount of a feature with its unit (4)."""
         whole = int(number) if number == int(number) else None
         if whole and self._counts(feature, "month"):
             unit, n = ("years", whole // MONTHS) if whole % MONTHS == 0 else ("months", whole)
-            return self.texts.say(f"words.{unit}", n, n=self.names.count(n))
+            return self.texts.fill(f"words.{unit}", n, n=self.names.count(n))
         if whole and self._counts(feature, "year"):
-            return self.texts.say("words.years", whole, n=self.names.count(whole))
+            return self.texts.fill("words.years", whole, n=self.names.count(whole))
         return self.names.text(feature, number if whole is None else whole)
 
     def _counts(self, feature: Hashable, what: str) -> bool:
         """Return whether a feature counts months or years, by its unit or the first or last word of its label."""
-        words = {word.strip().lower() for word in self.texts.say(f"words.{what}_words").split(",")}
+        words = {word.strip().lower() for word in self.texts.fill(f"words.{what}_words").split(",")}
         if feature in self.names.units:
             return self.names.units[feature].lower() in words
         called = re.findall(r"[^\W\d_]+", self.names.label(feature).lower())

@@ -44,12 +44,12 @@ def changes_text(changes: Sequence[Change], texts: Texts | None = None) -> str:
     known = texts or read_texts()
 
     def listed(some: list[Change]) -> str:
-        words = [known.say("example.change", feature=c.feature, before=c.before, after=c.after) for c in some]
+        words = [known.fill("example.change", feature=c.feature, before=c.before, after=c.after) for c in some]
         return known.listed(words)
 
     along = [change for change in changes if change.comes_along]
     needed = listed([change for change in changes if not change.comes_along])
-    return known.say("example.along", len(along), needed=needed, changes=listed(along)) if along else needed
+    return known.fill("example.along", len(along), needed=needed, changes=listed(along)) if along else needed
 
 
 def follow_sentence(changes: Sequence[tuple[str, str, str]], texts: Texts | None = None) -> str:
@@ -61,8 +61,8 @@ def follow_sentence(changes: Sequence[tuple[str, str, str]], texts: Texts | None
     'As a result, dti falls to 0.45 and grade becomes B.'
     """
     known = texts or read_texts()
-    sentences = [known.say(f"example.{way}", feature=name, after=after) for name, way, after in changes]
-    return known.say("example.follows", changes=known.listed(sentences)) if sentences else ""
+    sentences = [known.fill(f"example.{way}", feature=name, after=after) for name, way, after in changes]
+    return known.fill("example.follows", changes=known.listed(sentences)) if sentences else ""
 
 
 def change_sentence(changes: Sequence[Change], decision: str, old: str, new: str, name: str | None = None) -> str:
@@ -78,7 +78,7 @@ def change_sentence(changes: Sequence[Change], decision: str, old: str, new: str
     """
     if not changes:
         return f"Nothing has to change: the result is as wanted ({decision}: {new})."
-    begin, would = f"With {changes_text(changes)},", read_texts().would(decision)
+    begin, would = f"With {changes_text(changes)},", read_texts().conditional_form(decision)
     if would is not None:
         figures = "" if name is None else f" ({name} {new} instead of {old})"
         return f"{begin} {would}{figures}."
@@ -102,8 +102,8 @@ def unexplained_sentence(unexplained: pd.DataFrame, id: Hashable) -> str:
     place = find_labels(unexplained.index, pd.Index([id], tupleize_cols=False))[0]
     if place >= 0:
         reason = str(unexplained["reason"].iloc[place]).rstrip(".")
-    who = spell(id) if isinstance(id, str) else case_name(id)
-    return f"No counterfactual was found for {who}: {reason}."
+    case = spell(id) if isinstance(id, str) else case_name(id)
+    return f"No counterfactual was found for {case}: {reason}."
 
 
 def reasons_in_lines(unexplained: pd.DataFrame) -> list[str]:

@@ -524,7 +524,7 @@ class BoostingSampler(ConditionalSampler):
         density = log_probability(self._probabilities(given), self._codes(values))
         if not self.n_levels_:
             known = np.where(is_missing, self.column_.low, values)
-            density = self.column_.log_with_even_part(np.exp(density) * self._within_class(given, known), known)
+            density = self.column_.log_with_uniform_part(np.exp(density) * self._within_class(given, known), known)
         missing = self._missing(given)
         return np.where(is_missing, log_of(missing), density + log_of(1.0 - missing))
 

@@ -6,7 +6,7 @@
 2. Other numbers have a normal kernel estimate with Silverman's bandwidth, evaluated at 256 quantiles, linear in
    between, and cut off three bandwidths outside the data.
 3. Densities of samplers are mixed with a uniform component over the training values with weight 0.001
-   (`log_with_even_part`), so that means of log densities are finite. Draws do not have this component.
+   (`log_with_uniform_part`), so that means of log densities are finite. Draws do not have this component.
 
 If all numbers have point mass, other numbers have probability 0. Smoothed draws leave only very frequent numbers
 unchanged (`DRAWN_AS_IT_IS`).
@@ -130,7 +130,7 @@ class ColumnDensity:
         below = below + self.spread_share * np.interp(values, self.knots, self.below)
         return below, np.where(inside, self.spread_share * slope, 0.0)
 
-    def log_with_even_part(self, density: Floats, values: Floats) -> Floats:
+    def log_with_uniform_part(self, density: Floats, values: Floats) -> Floats:
         """Return the log of a probability or density, mixed with the uniform component."""
         at = np.minimum(np.searchsorted(self.atoms, values), max(self.atoms.size - 1, 0))
         even = np.zeros(values.size)

@@ -35,7 +35,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.files import checked_path, written_whole
+from mcce.base.files import atomic_write, check_path
 from mcce.exceptions import InputError, MCCEError
 from mcce.storage.state import Fields, from_state, put_back_arrays, take_out_arrays, to_state
 from mcce.wording import PythonOnly, parts_of
@@ -178,7 +178,7 @@ def save_fields(
     """
     packed = _pack(kind, fields, about)
     check_loads(packed, kind, make)
-    with written_whole(path) as beside:
+    with atomic_write(path) as beside:
         beside.write_bytes(packed.getbuffer())
 
 
@@ -247,8 +247,8 @@ def check_loads(stream: IO[bytes], kind: str, make: Callable[[Fields], object]) 
             _make(file, kind, make)
     except Exception as error:  # loading can raise anything
         raise InputError(
-            f"this {kind} cannot be saved, since its file would not load: {_said_of(error)}. Nothing was written; "
-            "convert the column or the setting that this is about."
+            f"this {kind} cannot be saved, since its file would not load: {_describe_error(error)}. Nothing was "
+            "written; convert the column or the setting that this is about."
         ) from error
 
 
@@ -277,7 +277,7 @@ def _make(file: zipfile.ZipFile, kind: str, make: Callable[[Fields], Made]) -> M
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
     """Open a file; errors inside the block name it."""
-    path = checked_path(path)
+    path = check_path(path)
     name = path.name
     with path.open("rb") as stream:
         if path.suffix.lower() in OTHERS and not zipfile.is_zipfile(stream):
@@ -294,12 +294,12 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[zipfile.ZipFile]:
             raise InputError(f"{name!r} cannot be loaded: ", *parts_of(error)) from None
         except Exception as error:  # a damaged file can raise anything
             raise InputError(
-                f"{name!r} cannot be loaded: {_said_of(error)}. It was damaged or changed since it was saved; save it "
-                "again, or get it again from where it came from."
+                f"{name!r} cannot be loaded: {_describe_error(error)}. It was damaged or changed since it was saved; "
+                "save it again, or get it again from its source."
             ) from error
 
 
-def _said_of(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, MCCEError):
         return str(error).rstrip(".")
     if isinstance(error, zipfile.BadZipFile):

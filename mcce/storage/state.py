@@ -94,7 +94,7 @@ def add_check(cls: type[Any], check: Callable[[Any], None] | None = None) -> Non
     A check raises an `InputError` for parts that are inconsistent; by default it is the method `check_state`.
     """
     registered = next(each for each in _by_name.values() if each.cls is cls)
-    check = check or getattr(cls, "check_state", _nothing_more)
+    check = check or getattr(cls, "check_state", _check_nothing)
     _by_name[registered.name] = replace(registered, check=check)
 
 
@@ -273,7 +273,7 @@ def unflatten(flat: Mapping[str, Any]) -> Fields:
     return {name: value for name, value in whole.items() if name not in used}
 
 
-def _nothing_more(made: object) -> None:
+def _check_nothing(made: object) -> None:
     """Check nothing besides the declarations."""
 
 

@@ -161,10 +161,10 @@ class Feature:
         self._refuse(column, ~missing & (to_ticks(back) != to_ticks(inferred)), where)
         return cast
 
-    def _refuse(self, column: pd.Series[Any], unheld: npt.NDArray[np.bool_], where: str) -> None:
+    def _refuse(self, column: pd.Series[Any], not_held: npt.NDArray[np.bool_], where: str) -> None:
         """Raise if any value is marked as one that the training dtype cannot hold."""
-        if unheld.any():
-            first = int(np.argmax(unheld))
+        if not_held.any():
+            first = int(np.argmax(not_held))
             raise InputError(
                 *column_of(self.name, where),
                 f" holds {column.iloc[first]!s} in row {spell(column.index[first])}, which the training data's ",

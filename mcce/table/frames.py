@@ -91,19 +91,19 @@ def frame_kind(X: object, where: str = "X") -> FrameKind | None:
     """Return the kind of frame `X`; None for pandas, arrays, and frames that narwhals cannot build."""
     if not is_other_frame(X):
         return None
-    narwhalled = _narwhalled(X, where)
-    if narwhalled is None:
+    wrapped = _wrap_by_narwhals(X, where)
+    if wrapped is None:
         return None
-    table = narwhalled.to_arrow()
-    return FrameKind(narwhalled.implementation.value, table.schema.serialize().to_pybytes(), _with_nan(table, where))
+    table = wrapped.to_arrow()
+    return FrameKind(wrapped.implementation.value, table.schema.serialize().to_pybytes(), _with_nan(table, where))
 
 
 def own_frame(X: Any, where: str = "X") -> Any:
     """Return a table as it is kept and given to the model: native, or pandas if narwhals cannot build its kind."""
     if not is_other_frame(X):
         return X
-    narwhalled = _narwhalled(X, where)
-    return read_frame(X, where) if narwhalled is None else narwhalled.to_native()
+    wrapped = _wrap_by_narwhals(X, where)
+    return read_frame(X, where) if wrapped is None else wrapped.to_native()
 
 
 def take_rows(X: Any, rows: Any) -> Any:
@@ -139,7 +139,7 @@ def index_as_columns(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([labels, frame.reset_index(drop=True)], axis=1)
 
 
-def _narwhalled(X: Any, where: str) -> Any:
+def _wrap_by_narwhals(X: Any, where: str) -> Any:
     """Return a frame wrapped by narwhals; None if narwhals cannot build its kind."""
     _need("narwhals", X, where)
     import narwhals as nw
@@ -164,9 +164,9 @@ def _narwhalled(X: Any, where: str) -> Any:
 
 
 def _arrow_table(X: Any, where: str) -> pa.Table:
-    narwhalled = _narwhalled(X, where)
-    if narwhalled is not None:
-        return narwhalled.to_arrow()
+    wrapped = _wrap_by_narwhals(X, where)
+    if wrapped is not None:
+        return wrapped.to_arrow()
     _need("pyarrow", X, where)
     import pyarrow as pa
 

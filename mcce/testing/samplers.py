@@ -503,8 +503,8 @@ def check_sample_within(sampler: ConditionalSampler, seed: int) -> None:
             require(outside == 0, f"{where}: {outside} of {n} draws lie outside, and their rows are not rejected.")
             n_nan = (~np.isnan(found.values[found.rejected])).sum()
             require(n_nan == 0, f"{where}: {n_nan} rejected rows have a value; it must be NaN.")
-            may_live = possible if missing is None or not is_missing.any() else possible | missing
-            wrong = (found.rejected == may_live).sum()
+            may_be_drawn = possible if missing is None or not is_missing.any() else possible | missing
+            wrong = (found.rejected == may_be_drawn).sum()
             require(wrong == 0, f"{where}: {wrong} of {n} rows are wrongly rejected or wrongly accepted.")
             if missing is not None and is_missing.any():
                 _require_missing_share(found.values[possible & missing], free, within.take(possible), where)

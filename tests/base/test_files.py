@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from mcce import MCCE, ChainModel, Counterfactuals, InputError
-from mcce.base.files import written_whole
+from mcce.base.files import atomic_write
 from mcce.datasets import load_loans
 from tests.marks import nightly_rows
 
@@ -15,7 +15,7 @@ OLD, NEW = "the old result", "the new result"
 
 
 def write(path, work=lambda beside: beside.write_text(NEW), **options):
-    with written_whole(path, **options) as beside:
+    with atomic_write(path, **options) as beside:
         work(beside)
 
 
@@ -56,7 +56,7 @@ def test_really_full_disk(tmp_path):
 def test_new_file_appears_at_the_end_of_the_block(tmp_path):
     path = tmp_path / "result.csv.gz"
     path.write_text(OLD)
-    with written_whole(path) as beside:
+    with atomic_write(path) as beside:
         assert beside.parent == tmp_path
         assert beside.name.endswith(".csv.gz")  # the suffix selects the compression of pandas
         beside.write_text(NEW)

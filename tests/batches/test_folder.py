@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mcce import InputError
-from mcce.base.locks import locked
+from mcce.base.locks import hold_lock
 from tests.batches.problem import ROWS, SETTINGS, explainer
 
 HOLD = """
@@ -19,7 +19,7 @@ sys.path.insert(0, sys.argv[3])
 locking = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(locking)
 from pathlib import Path
-with locking.locked(Path(sys.argv[2])):
+with locking.hold_lock(Path(sys.argv[2])):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -50,9 +50,9 @@ def test_concurrent_run_raises_until_the_first_is_dead(tmp_path):
 
 
 def test_two_threads_of_one_process_are_two_runs(tmp_path):
-    with locked(tmp_path), pytest.raises(InputError, match=f"process {os.getpid()} "), locked(tmp_path):
+    with hold_lock(tmp_path), pytest.raises(InputError, match=f"process {os.getpid()} "), hold_lock(tmp_path):
         pass
-    with locked(tmp_path):
+    with hold_lock(tmp_path):
         pass
 
 
@@ -66,7 +66,7 @@ def test_concurrent_runs_never_hold_the_lock_together(tmp_path):
         nonlocal inside, most, entered
         for _ in range(300):
             try:
-                with locked(tmp_path):
+                with hold_lock(tmp_path):
                     with counting:
                         inside += 1
                         entered += 1

@@ -71,7 +71,7 @@ class Killed(BaseException):
 def test_killed_and_resumed_run_writes_one_letter_each(tmp_path, monkeypatch, share):
     done = explainer().explain_batches(WHO, tmp_path / "out", **SETTINGS, letters=Letters(tmp_path / "whole", all=True))
     left = int(share * done.totals["letters"])
-    whole = folder.written_whole
+    whole = folder.atomic_write
 
     def until_killed(path, **how):
         nonlocal left
@@ -82,7 +82,7 @@ def test_killed_and_resumed_run_writes_one_letter_each(tmp_path, monkeypatch, sh
                 raise Killed
         return whole(path, **how)
 
-    monkeypatch.setattr(folder, "written_whole", until_killed)
+    monkeypatch.setattr(folder, "atomic_write", until_killed)
     again = {**SETTINGS, "letters": Letters(tmp_path / "again", all=True)}
     with pytest.raises(Killed):
         explainer().explain_batches(WHO, tmp_path / "out2", **again)

@@ -414,7 +414,7 @@ def test_interrupted_chain_of_records_is_continued(tmp_path, monkeypatch):
     some, records = ROWS.head(20), tmp_path / "records"
     found = explainer().explain(some.set_index("who"), n_samples=SETTINGS["n_samples"])
     found.write_records(tmp_path / "expected")
-    whole, left = recording.written_whole, 7
+    whole, left = recording.atomic_write, 7
 
     def until_killed(path, **how):
         nonlocal left
@@ -423,7 +423,7 @@ def test_interrupted_chain_of_records_is_continued(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return whole(path, **how)
 
-    monkeypatch.setattr(recording, "written_whole", until_killed)
+    monkeypatch.setattr(recording, "atomic_write", until_killed)
     with pytest.raises(KeyboardInterrupt):
         explainer().explain_batches(some, tmp_path / "out", **SETTINGS, records=records)
     assert len(list(records.glob("0*.json"))) == 7

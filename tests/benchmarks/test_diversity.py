@@ -7,7 +7,7 @@ from benchmarks import diversity
 
 @pytest.mark.slow
 def test_runs_and_writes(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(diversity, "why_no_dice", lambda: "DiCE is left out: not here.")
+    monkeypatch.setattr(diversity, "find_dice_problem", lambda: "DiCE is left out: not here.")
     out = tmp_path / "diversity.md"
     assert diversity.main(["--factuals", "3", "--rows", "500", "--k", "2", "--out", str(out)]) == 0
     said = capsys.readouterr().out

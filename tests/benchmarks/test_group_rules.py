@@ -18,7 +18,7 @@ def test_runs_and_writes(tmp_path, monkeypatch):
     assert said.count("| mcce, at most 4 changes | ") == 4
 
 
-def test_unknown_data_are_refused(capsys):
+def test_unknown_data_raise(capsys):
     with pytest.raises(SystemExit):
         group_rules.main(["--only", "iris"])
     assert "--only names iris; there are german, heloc" in capsys.readouterr().err

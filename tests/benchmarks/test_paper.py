@@ -112,7 +112,7 @@ def test_four_levels_and_their_columns():
 
 
 @pytest.mark.slow
-def test_dead_networks_are_skipped():
+def test_unusable_networks_are_skipped():
     rows = problems.prepare("german", None, problems.TEXT, most=100)
     first = next(problems.networks(rows, 20, 1))
     assert 0 < len(first.problem.factuals) <= 20

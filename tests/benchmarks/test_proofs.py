@@ -15,7 +15,7 @@ def test_runs_and_writes(tmp_path, capsys):
     assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= 120
 
 
-def test_unknown_model_is_refused(capsys):
+def test_unknown_model_raises(capsys):
     with pytest.raises(SystemExit):
         proofs.main(["--only", "oracle"])
     assert "--only names oracle; there are logistic regression" in capsys.readouterr().err

@@ -12,7 +12,7 @@ import mcce
 from mcce.cli import main
 
 GRAPH = "age -> education; age, education -> salary; age, salary -> savings"
-ASKED = {"actions": ["education", "savings"], "assurance": 0.8, "keep": 0.5, "n_samples": 200, "max_actions": 1}
+ARGUMENTS = {"actions": ["education", "savings"], "assurance": 0.8, "keep": 0.5, "n_samples": 200, "max_actions": 1}
 TYPED = ["--recourse", "--actions=education,savings", "--assurance=0.8", "--keep=0.5", "--n-samples=200"]
 TYPED += ["--max-actions=1"]
 
@@ -46,7 +46,7 @@ def found(folder):
     explainer = mcce.MCCE(
         joblib.load(folder / "model.joblib"), fixed=["age"], graph=GRAPH, sampler="parametric", random_state=1
     ).fit(pd.read_csv(folder / "train.csv"))
-    return explainer.recourse(pd.read_csv(folder / "people.csv").set_axis(range(1, 9)), **ASKED)
+    return explainer.recourse(pd.read_csv(folder / "people.csv").set_axis(range(1, 9)), **ARGUMENTS)
 
 
 @pytest.fixture

@@ -168,7 +168,7 @@ def say(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setattr("mcce.cli.fitting.train_model", train)
-        patch.setattr("mcce.cli.say", lambda text: shown.append(" ".join(text.split())))
+        patch.setattr("mcce.cli.notify", lambda text: shown.append(" ".join(text.split())))
         yield said
 
 
@@ -232,4 +232,4 @@ def test_fixes_are_options_or_lines_of_a_file(say, provoked, remedy):
     ],
 )
 def test_message_parts_on_the_command_line(part, words):
-    assert InputError("give ", part).worded(COMMAND_LINE) == f"give {words}"
+    assert InputError("give ", part).format_for(COMMAND_LINE) == f"give {words}"

@@ -59,7 +59,7 @@ def position(value):
 def obeys(said, value, own, spread, *, may_be_missing=None):
     """Return whether a value satisfies the constraint on its feature (a dict); `spread` is the training range."""
     value, own = known(value), known(own)
-    looks_at_changes = any(name in said for name in ("direction", "max_step", "max_share"))
+    limits_change = any(name in said for name in ("direction", "max_step", "max_share"))
     if value is None:
         stays = said.get("direction") == "none" or said.get("max_step") == 0 or said.get("max_share") == 0
         return own is None or (bool(may_be_missing) and not stays)
@@ -71,13 +71,13 @@ def obeys(said, value, own, spread, *, may_be_missing=None):
         return False
     if "high" in said and position(value) > position(said["high"]):
         return False
-    if looks_at_changes and own is None:
+    if limits_change and own is None:
         return False
     if value == own:
         return True
     if said.get("direction") == "none":
         return False
-    if looks_at_changes and isinstance(value, (bool, np.bool_)):
+    if limits_change and isinstance(value, (bool, np.bool_)):
         return False
     if said.get("direction") == "increase" and position(value) < position(own):
         return False

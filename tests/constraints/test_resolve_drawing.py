@@ -45,17 +45,17 @@ def draw(constraints, factuals, keys):
 
 @given(st.lists(allowances(), min_size=1, max_size=4), st.integers(0, 390))
 @examples(10)
-def test_live_draws_violate_no_constraint(said, begin):
+def test_accepted_draws_violate_no_constraint(said, begin):
     said = [(name, each) for name, each in said if name != "owner"] or [("age", {"low": 20})]
     constraints = resolve([mcce.allow(name, **each) for name, each in said], SCHEMA, ["owner"])
     factuals = X.iloc[begin : begin + 6]
     drawn, owner, matrix = draw(constraints, factuals, np.arange(6))
-    alive = np.flatnonzero(~drawn.rejected)
-    rows = SCHEMA.decode(drawn.rows[alive])
+    accepted = np.flatnonzero(~drawn.rejected)
+    rows = SCHEMA.decode(drawn.rows[accepted])
     for name in X.columns:
-        for value, own in zip(rows[name], factuals[name].iloc[owner[alive]]):
+        for value, own in zip(rows[name], factuals[name].iloc[owner[accepted]]):
             assert said_by(said, name, value, own, SPREAD)
-    assert constraints.hold(drawn.rows[alive], matrix[owner[alive]]).all()
+    assert constraints.hold(drawn.rows[accepted], matrix[owner[accepted]]).all()
 
 
 def test_factuals_with_equal_draw_settings_have_the_same_draws():

@@ -43,7 +43,7 @@ def test_repr_is_short_for_many_rows_and_changes():
 def test_html_marks_exactly_the_changed_cells(found):
     head, *rows = Cells(found._repr_html_()).rows
     assert [cell[0] for cell in head] == [
-        "id, → rank", "prediction", "L0", "gower", "salary", "defaulted", "home", "agefixed",
+        "id, → rank", "prediction", "changes", "distance", "salary", "defaulted", "home", "agefixed",
     ]  # fmt: skip
     assert [row[0][0] for row in rows] == ["ann", "→ 1", "→ 2", "bob", "→ 1"]
     assert [cell[0] for cell in rows[0][1:]] == ["0.31", "", "", "68,000", "True", "rent", "30"]

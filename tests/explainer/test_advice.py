@@ -108,7 +108,7 @@ def test_feature_with_mixed_effects_has_no_usual_direction():
     assert label.explain(X.head(20), sparse=True)._known_usual().directions == {"a": 1, "b": -1}
 
 
-def odd_advice(found) -> dict[str, np.ndarray]:
+def implausible_advice(found) -> dict[str, np.ndarray]:
     after, before = found.frame, found.factuals.loc[found.frame.index.get_level_values("id")]
     after, before = after.reset_index(drop=True), before.reset_index(drop=True)
     return {
@@ -123,16 +123,16 @@ def odd_advice(found) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize(
     ("floor", "most"), [(0.05, 0.15), *nightly_rows((0.0, 0.2), (0.1, 0.15), (0.25, 0.2), (0.5, 0.4))]
 )
-def test_all_odd_advice_is_listed_and_little_else(floor, most):
+def test_all_implausible_advice_is_listed_and_few_other_answers(floor, most):
     found = answers(500, floor)
     listed = found.frame.index.isin(held_back(found).index)
-    for what, odd in odd_advice(found).items():
+    for what, odd in implausible_advice(found).items():
         assert listed[odd].all(), what
     assert listed.mean() <= most
     assert len(found.suspicious()) <= listed.sum()
 
 
-def test_odd_advice_of_earlier_searches_is_listed():
+def test_implausible_advice_of_earlier_searches_is_listed():
     found = answers()
     plain = np.flatnonzero(~found.frame.index.isin(held_back(found).index))[:4]
     frame = found.frame.copy()
@@ -148,7 +148,7 @@ def test_odd_advice_of_earlier_searches_is_listed():
 
 def test_listed_answer_states_its_reason():
     found = answers(floor=0.0)
-    assert not odd_advice(found)["unemployed"].any()  # the search avoids it at any floor
+    assert not implausible_advice(found)["unemployed"].any()  # the search avoids it at any floor
     higher = found.frame["salary"].to_numpy() > np.maximum(found.factuals["salary"].to_numpy()[owners(found)], 65_000)
     found = replace(found, frame=found.frame.assign(employment=found.frame["employment"].mask(higher, "unemployed")))
     listed = found.suspicious()

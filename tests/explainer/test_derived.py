@@ -323,7 +323,7 @@ def test_letters_do_not_list_derived_columns_among_the_facts(fitted):
         for who in found:
             letter = " ".join(mcce.report.letter(found, who).split())
             facts = letter.split("nor any fact other than ")[1]
-            held = letter.split("What was held fixed")[1].split("Please note")[0]
+            held = letter.split("What was kept unchanged")[1].split("Please note")[0]
             assert "card limit" in facts
             assert not any(name.replace("_", " ") in facts + held for name in FORMULAS)
 

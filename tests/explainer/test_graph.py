@@ -80,7 +80,7 @@ def test_batches_give_the_same_rows(explainer, people, tmp_path):
     assert done.totals["explained"] == len(alone)
 
 
-def test_invalid_graphs_raise(explainer, people):
+def test_check_graph_rejects_only_the_wrong_graph(explainer, people):
     assert explainer.check_graph(people).rejected == []
     wrong = MCCE(score, fixed=["age"], graph="age -> education; age -> salary", random_state=1).fit(
         people, relations=()

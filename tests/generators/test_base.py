@@ -43,7 +43,7 @@ def test_subset_of_a_request_draws_the_same_rows(generator):
         np.testing.assert_array_equal(some.rejected, whole.rejected[part])
 
 
-def test_live_rows_satisfy_restrictions_and_givens(generator):
+def test_accepted_rows_satisfy_restrictions_and_givens(generator):
     request = request_of(generator)
     drawn = generator.draw(request)
     income = drawn.rows[:, TABLE.columns.get_loc("income")]

@@ -103,7 +103,7 @@ def families():
 
 
 @pytest.mark.parametrize("name", WITHIN_SAMPLERS)
-def test_restricted_draws_stay_within_bounds_and_infeasible_rows_are_dead(families, name, monkeypatch):
+def test_restricted_draws_stay_within_bounds_and_infeasible_rows_are_rejected(families, name, monkeypatch):
     chain = ChainModel(sampler=WITHIN_SAMPLERS[name], fixed=["age"], random_state=1).fit(families)
     n = 4000
     request = DrawRequest(np.full((n, 1), 48.0), np.zeros(n, dtype=np.uint64), np.arange(n, dtype=np.uint64), 1)
@@ -120,12 +120,12 @@ def test_restricted_draws_stay_within_bounds_and_infeasible_rows_are_dead(famili
     drawn = chain.draw(replace(request, restrictions=restrictions))
     np.testing.assert_array_equal(drawn.rejected, no_kids | no_grade)
     assert np.isfinite(drawn.rows).all()  # rejected rows too: later conditionals need not accept missing values
-    alive = drawn.rows[~drawn.rejected]
+    accepted = drawn.rows[~drawn.rejected]
     kids, grade, pay = drawn.rows[:, 1], drawn.rows[:, 2], drawn.rows[:, 3]
     assert ((kids >= low) & (kids <= high) & (kids == np.rint(kids)))[~drawn.rejected].all()
     assert levels[numbers, grade.astype(int)][~drawn.rejected].all()
     # the pay depends on the restricted draw of kids, not on the unrestricted one
-    assert (alive[:, 3] - 10.0 * alive[:, 1]).mean() == pytest.approx(0.0, abs=1.0)
+    assert (accepted[:, 3] - 10.0 * accepted[:, 1]).mean() == pytest.approx(0.0, abs=1.0)
     assert np.corrcoef(pay[~drawn.rejected], kids[~drawn.rejected])[0, 1] > 0.9
     # kids are drawn first, from the allowed values
     for rows, allowed in ((numbers % 4 == 1, (4, 5, 6)), (numbers % 4 > 1, (0, 1, 2, 3, 4))):

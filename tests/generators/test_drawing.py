@@ -99,14 +99,14 @@ def test_missing_value_is_restricted_only_where_it_can_be_drawn(families):
 def test_draws_are_identical_for_any_block_thread_or_rule_order(chain, weighted, monkeypatch):
     request = constrained(weighted=weighted)
     drawn = chain.draw(request)
-    alive = ~drawn.rejected
-    assert 0.2 < alive.mean() < 1.0
-    rows = drawn.rows[alive]
+    accepted = ~drawn.rejected
+    assert 0.2 < accepted.mean() < 1.0
+    rows = drawn.rows[accepted]
     assert (rows[:, PAY] >= rows[:, RENT] + 1.0).all()
     assert (rows[:, PAY] >= rows[:, AGE] - 40.0).all()
     assert (rows[:, KIDS] >= rows[:, AGE] - 45.0).all()
     for name, within in request.restrictions.items():
-        assert within.take(alive).allows(rows[:, list(chain.schema_.names).index(name)]).all()
+        assert within.take(accepted).allows(rows[:, list(chain.schema_.names).index(name)]).all()
 
     monkeypatch.setattr(mcce.generators.chain, "BLOCK_ROWS", 700)
     monkeypatch.setattr(chain, "n_jobs", 2)
@@ -147,9 +147,9 @@ def test_rules_may_read_the_factual_of_each_row(families):
     factuals = chain.schema_.encode(families).matrix[np.arange(N) % 1500]
     request = request_of(rules=(AtLeast(KIDS, KIDS, 1.0, of_factual=True),), factuals=factuals)
     drawn = chain.draw(request)
-    alive = ~drawn.rejected
-    assert 0.2 < alive.mean() < 1.0
-    assert (drawn.rows[alive, KIDS] >= factuals[alive, KIDS] + 1.0).all()
+    accepted = ~drawn.rejected
+    assert 0.2 < accepted.mean() < 1.0
+    assert (drawn.rows[accepted, KIDS] >= factuals[accepted, KIDS] + 1.0).all()
     part = slice(500, 900)
     np.testing.assert_array_equal(chain.draw(request.take(part)).rows, drawn.rows[part])
 

@@ -15,7 +15,7 @@ TABLE = pd.DataFrame({"age": [1.0, 2.0] * 10, "x": np.arange(20.0)})
 SCHEMA = Schema.from_data(TABLE)
 
 
-def test_row_without_allowed_value_is_dead_and_continues_with_another_value():
+def test_row_without_allowed_value_is_rejected_and_continues_with_another_value():
     table = SCHEMA.encode(TABLE)
     feature = SCHEMA.features[1]
     sampler = MarginalSampler().fit(table.first(0), table.column(1))

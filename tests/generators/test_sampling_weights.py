@@ -79,7 +79,7 @@ def test_invalid_restrictions_raise(chain, within, message):
         chain.sample(5, GIVEN, within=within)
 
 
-def test_dead_rows_are_dropped_and_counted(chain):
+def test_rejected_rows_are_dropped_and_counted(chain):
     high = {"x": Within(low=np.array([-np.inf, 1e6, -np.inf]))}
     message = (
         "20 of 60 rows could not be drawn within the restrictions and rules, and are left out \\(20 rejected by 'x'\\)"

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.judging.crossvalidation import Candidate, Contest, Folds, mean_and_error, standing
+from mcce.judging.crossvalidation import Candidate, Contest, Folds, comparable_scores, mean_and_error
 from mcce.samplers import MarginalSampler, NormSampler
 from mcce.samplers.density import comparable
 from mcce.table import Column, Schema
@@ -84,8 +84,8 @@ class Counting(NormSampler):
 def test_density_with_another_measure_has_no_log_score(sampler):
     record = run(line(100), {"odd": sampler})["odd"]
     assert record.log_scores is None
-    assert standing(record, "log") is None
-    assert np.array_equal(standing(record, "draws"), -record.losses)
+    assert comparable_scores(record, "log") is None
+    assert np.array_equal(comparable_scores(record, "draws"), -record.losses)
 
 
 def test_impossible_value_has_a_large_finite_penalty():
@@ -126,7 +126,7 @@ class Odd(NormSampler):
     ("found", "reason"),
     [(np.nan, "gave nan ("), (np.inf, "gave inf ("), (0.0, "gave an array of shape (5,) as log density")],
 )
-def test_nan_densities_raise(found, reason):
+def test_nan_densities_drop_the_candidate(found, reason):
     table = table_of(pd.DataFrame({"x": np.arange(60.0), "y": np.repeat([0.0, 0.5, 2.0], 20) + np.arange(60) / 100}))
     record = run(table, {"odd": Odd(found)}, "log")["odd"]
     assert "log_density() returns one number per row" in record.left_out

@@ -32,17 +32,17 @@ ODD = "a `b` \\ \"c\" 'd' \n é [x=1]"
     ],
 )
 def test_fixes_parse_as_r(r, part):
-    code = RDialect("explain").say([part])
-    parsed = f"as.character(length(parse(text = {RDialect('explain').say([Setting('x', code)])[4:]})))"
+    code = RDialect("explain").format([part])
+    parsed = f"as.character(length(parse(text = {RDialect('explain').format([Setting('x', code)])[4:]})))"
     assert r.strings(r.call("evaluate", parsed, None)) == ["1"]
 
 
 @pytest.mark.parametrize("text", ["pay", ODD, "", "ü€", "tab\tand\\n"])
 def test_texts_round_trip(r, text):
-    code = RDialect("explain").say([Setting("x", [text, "z"])]).removeprefix("x = ")
+    code = RDialect("explain").format([Setting("x", [text, "z"])]).removeprefix("x = ")
     assert r.strings(r.call("evaluate", code, None)) == [text, "z"]
 
 
 def test_names_round_trip(r):
-    code = RDialect("explain").say([Setting("x", {ODD: 1, "if": 2, ".1": 3})]).removeprefix("x = ")
+    code = RDialect("explain").format([Setting("x", {ODD: 1, "if": 2, ".1": 3})]).removeprefix("x = ")
     assert r.strings(r.call("evaluate", f"names({code})", None)) == [ODD, "if", ".1"]

@@ -334,7 +334,7 @@ def test_fixes_are_in_r(said, provoked, remedy):
 )
 def test_message_parts_in_python_and_in_r(part, python, r):
     error = InputError("give ", part)
-    assert error.worded(RDialect("explain")) == f"give {r}"
+    assert error.format_for(RDialect("explain")) == f"give {r}"
     if python is not None:
         assert str(error) == f"give {python}"
 
@@ -343,7 +343,7 @@ def test_nested_message_keeps_its_parts():
     inner = InputError("set ", Setting("sparse", True))
     outer = InputError("constraints: ", *inner.args)
     assert str(outer) == "constraints: set sparse=True"
-    assert outer.worded(RDialect("explain")) == "constraints: set sparse = TRUE"
+    assert outer.format_for(RDialect("explain")) == "constraints: set sparse = TRUE"
 
 
 @pytest.mark.parametrize(

@@ -71,5 +71,5 @@ def test_folder_of_other_files_raises(tmp_path):
 
 
 def test_one_process_at_a_time(tmp_path):
-    with writing.locked(tmp_path), pytest.raises(InputError, match="is being written by process"):
+    with writing.hold_lock(tmp_path), pytest.raises(InputError, match="is being written by process"):
         found().write_records(tmp_path)

@@ -63,7 +63,7 @@ RULES = (
 
 def in_language(code, **more):
     texts = read_texts(code)
-    words = tuple(texts.say(f"words.{word}") for word in ("yes", "no", "missing"))
+    words = tuple(texts.fill(f"words.{word}") for word in ("yes", "no", "missing"))
     names = NAMES.for_lay_reader(pd.DataFrame(columns=list(COLUMNS)), words, texts.marks)
     given = {"ways": (), "reason": "", "n_tried": None, "fixed": ("job",), "decision": LABELS[code], **more}
     return Case(id=7, names=names, columns=COLUMNS, prediction=0.222, **given), texts
@@ -132,14 +132,14 @@ def recourse():
 def test_every_text_of_a_language_is_used_in_some_letter(code, monkeypatch):
     used = set()
     texts = read_texts(code)
-    say = type(texts).say
+    fill = type(texts).fill
 
     def note(self, key, number=0, /, **filled):
         text = self.texts[key]
         used.add(key if isinstance(text, str) else (key, "one" if number == 1 else "other"))
-        return say(self, key, number, **filled)
+        return fill(self, key, number, **filled)
 
-    monkeypatch.setattr(type(texts), "say", note)
+    monkeypatch.setattr(type(texts), "fill", note)
     for more in BRANCHES.values():
         letter = written(code, **more)
         assert "{" not in letter
@@ -165,7 +165,7 @@ def test_every_text_of_a_language_is_used_in_some_letter(code, monkeypatch):
         assert "{" not in write_letter(with_reasons, texts, None, [], []).as_text()
     table = pd.DataFrame({"shapley": 0.2, "standard_error": 0.01, "repair": "alone", "value": 1, "code": "R"}, ["job"])
     assert Reasons.from_table(table, case.names, texts).stated[0].endswith(" R)")
-    months = replace(case.names, units={"months": texts.say("words.month_words").split(", ")[0]})
+    months = replace(case.names, units={"months": texts.fill("words.month_words").split(", ")[0]})
     rules = rules_in_words(RULES, months, COLUMNS, texts)
     assert all(points and "{" not in "".join(points) for points in rules.values())
     every = {key for key, text in texts.texts.items() if isinstance(text, str)}
@@ -198,14 +198,17 @@ def test_numbers_dates_and_units_follow_the_language():
 
 
 def test_decision_is_stated_as_a_conditional():
-    forms = {code: (read_texts(code).would(text), read_texts(code).was_not(text)) for code, text in LABELS.items()}
+    forms = {
+        code: (read_texts(code).conditional_form(text), read_texts(code).negated_form(text))
+        for code, text in LABELS.items()
+    }
     assert forms == {
         "en": ("the loan would have been granted", "the loan was not granted"),
         "de": ("wäre der Kredit bewilligt worden", "der Kredit wurde nicht bewilligt"),
         "nb": ("ville lånet ha blitt innvilget", "lånet ble ikke innvilget"),
         "fr": ("le prêt aurait été accordé", "le prêt n’a pas été accordé"),
     }
-    assert read_texts().would("probability of default below 10%") is None
+    assert read_texts().conditional_form("probability of default below 10%") is None
 
 
 def test_rules_are_stated_in_words_with_units():
@@ -224,14 +227,14 @@ def test_rules_are_stated_in_words_with_units():
     assert rules["job: one of 'nurse', 'clerk'"] == ("job: nurse or clerk",)
     german = rules_in_words(RULES, replace(NAMES, marks=read_texts("de").marks), COLUMNS, read_texts("de"))
     assert german["savings: changes by at most 12.5% of its range, may become missing"][0].startswith(
-        "savings: ändert sich um höchstens 12,5\xa0% von"
+        "savings: ändert sich um höchstens 12,5\xa0% der"
     )
 
 
 def test_custom_texts_are_checked(tmp_path):
     own = tmp_path / "own.toml"
     own.write_text(text_of("nb").replace("Hva som ville", "Kjære kunde: hva som ville"), encoding="utf-8")
-    assert read_texts("en", own).say("letter.title").startswith("Kjære kunde")
+    assert read_texts("en", own).fill("letter.title").startswith("Kjære kunde")
     assert read_texts("en", tomllib.loads(text_of("de"))).language == "de"
     lines = text_of("en").splitlines()
     wrong = "\n".join(line for line in lines if not line.startswith("sorry ="))
@@ -304,13 +307,13 @@ def test_braces_of_a_label_hold_only_a_field_name(label, message):
 def test_doubled_braces_are_literal():
     english = tomllib.loads(text_of("en"))
     own = {**english, "letter": {**english["letter"], "case": "Case {{{id}}}, {{id}}"}}
-    assert read_texts("en", own).say("letter.case", id="{id:>9}") == "Case {{id:>9}}, {id}"
+    assert read_texts("en", own).fill("letter.case", id="{id:>9}") == "Case {{id:>9}}, {id}"
 
 
 def test_without_babel_english_works_and_others_raise_with_a_fix(monkeypatch):
     monkeypatch.setitem(sys.modules, "babel", None)
     read_texts.__globals__["_shipped"].cache_clear()
-    assert read_texts("en").say("words.years", 2, n="2") == "2 years"
+    assert read_texts("en").fill("words.years", 2, n="2") == "2 years"
     with pytest.raises(InputError, match=r"letters in 'nb' need babel, .*pip install 'mcce\[languages\]'"):
         read_texts("nb")
 

@@ -61,7 +61,7 @@ def test_every_language_states_reasons_and_unchangeable_features(language):
     assert first.endswith(":")
     assert "avings" in others
     nothing = Reasons((), ())
-    assert nothing.sentences(texts) == (texts.say("reasons.none"), "")
+    assert nothing.sentences(texts) == (texts.fill("reasons.none"), "")
 
 
 def test_reason_without_a_text_has_feature_and_value():

@@ -125,7 +125,7 @@ def test_boolean_and_missing_values_have_words(table):
     )
     assert "defaulted last year no instead of yes" in letters
     assert "instead of not known" in letters
-    assert "Nothing." in letters  # was held fixed
+    assert "Nothing." in letters  # was kept unchanged
 
 
 def test_accepted_factual_and_factual_without_example(explainer, table):
@@ -134,14 +134,14 @@ def test_accepted_factual_and_factual_without_example(explainer, table):
     rules = [mcce.allow("salary", direction="none"), mcce.rule("savings <= was(savings)", name="savings do not grow")]
     found = explainer.explain(pd.concat([rich, far]), n_samples=50, constraints=rules)
     already = mcce.report.letter(found, rich.index[0])
-    assert "The decision is the one that was asked for already: the loan is granted." in already
+    assert "The decision is already the one requested: the loan is granted." in already
     assert "promise" not in already
     none = " ".join(mcce.report.letter(found, far.index[0]).split())
     assert without_jargon(none) == []
     assert "No example was found" in none
     assert "we found none" in none
     assert "50 possible cases with the same age were tried; none led to another decision within the rules" in none
-    assert "That does not mean that there is no way." in none
+    assert "This does not mean that there is no way." in none
     assert "- yearly salary: stays as it is - savings do not grow" in none
 
 
@@ -232,7 +232,7 @@ def test_letter_without_repairable_reasons_states_so():
     reasons = Reasons((), ("savings", "home"))
     text = " ".join(Letter("t", "a", (), _reasons_and_rights(reasons, read_texts())[0], ()).as_text().split())
     assert "none was found whose change" in text
-    assert "Savings and home counted against it too, but no realistic change of them was found" in text
+    assert "Savings and home counted against it too, but no realistic change to them was found" in text
 
 
 @pytest.mark.parametrize("language", ["de", "en", "fr", "nb"])

@@ -218,7 +218,7 @@ def test_marginal_draw_is_missing_with_its_conditional_probability():
 
 
 @pytest.mark.parametrize(("sampler", "kind"), CASES, ids=repr)
-def test_row_without_feasible_value_is_missing_or_dead(sampler, kind):
+def test_row_without_feasible_value_is_missing_or_rejected(sampler, kind):
     """NaN represents both; the mask distinguishes them."""
     given, target = process(kind, 3)
     fitted = sampler.clone().fit(given, target)

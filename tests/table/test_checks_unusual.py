@@ -93,7 +93,7 @@ def test_warning_points_to_the_line_of_fit():
         assert [w.filename for w in caught] == [__file__]
 
 
-def test_the_advice_works():
+def test_remedies_of_the_warning_are_effective():
     X = pd.DataFrame({"id": np.arange(N), "age": ORDINARY["age"], "job": ["clerk"] * (N - 1) + ["pilot"]})
     explainer = mcce.MCCE(lambda rows: rows["age"] > 40, decision=True, random_state=1)
     with pytest.warns(mcce.MCCEWarning, match="levels that only one row has"):

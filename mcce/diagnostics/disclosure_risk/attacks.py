@@ -168,7 +168,7 @@ def singling_out(
         queries = queries_of_rows(rows, features, n_attacks, n_columns, rng)
     guesses = random_queries(rows, features, len(queries), n_columns, rng)
     n = len(queries)
-    met, by_chance = (_who_meets(some, np.concatenate([people, others])) for some in (queries, guesses))
+    met, by_chance = (_matching_rows(some, np.concatenate([people, others])) for some in (queries, guesses))
     first = np.arange(met.shape[1]) < len(people)
 
     def hits(meets: Bools, among: Bools) -> int:
@@ -184,7 +184,7 @@ def singling_out(
     return Attack(attack, control_rate, baseline, as_far / (N_SHUFFLES + 1))
 
 
-def _who_meets(queries: Sequence[Query], table: Floats) -> Bools:
+def _matching_rows(queries: Sequence[Query], table: Floats) -> Bools:
     meets = np.ones((len(queries), table.shape[0]), dtype=bool)
     for i, query in enumerate(queries):
         for column, comparison, value in query:

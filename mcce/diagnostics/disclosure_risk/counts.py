@@ -97,14 +97,14 @@ def copies_of(released: Floats, original: Floats) -> Bools:
     return np.isin(hash_rows(released), hash_rows(original))
 
 
-def distinguishing_cells(released: Floats, original: Floats, handed_out: Bools) -> Bools:
+def distinguishing_cells(released: Floats, original: Floats, disclosed_at: Bools) -> Bools:
     """Mark the disclosed cells with a value that exactly one original row has."""
     found = np.zeros(released.shape, dtype=bool)
     for j in range(released.shape[1]):
         values = np.sort(original[:, j])
         first = np.searchsorted(values, released[:, j])
         found[:, j] = np.searchsorted(values, released[:, j], side="right") - first == 1
-    return found & handed_out & ~np.isnan(released)
+    return found & disclosed_at & ~np.isnan(released)
 
 
 def linked(released: Floats, original: Floats, keys: Sequence[int], k: int) -> Bools:

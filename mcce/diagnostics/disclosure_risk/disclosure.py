@@ -193,7 +193,7 @@ class People:
     def rng(self, *labels: object) -> np.random.Generator:
         return np.random.default_rng(derive_key(self.seed, "disclosure", *labels))
 
-    def some(self, rows: Floats, n: int, *labels: object) -> Floats:
+    def sample(self, rows: Floats, n: int, *labels: object) -> Floats:
         """Return up to `n` random rows."""
         return np.asarray(rows[np.sort(self.rng(*labels).permutation(len(rows))[:n])])
 
@@ -204,7 +204,7 @@ class Release:
 
     name: str
     rows: Floats
-    handed_out: Bools
+    disclosed_at: Bools
     owner: Ints
     settings: Mapping[str, Any] | None
 
@@ -420,9 +420,9 @@ def _release(people: People, name: str, settings: Mapping[str, Any]) -> Release:
     times = -(-len(people.training) // len(people.own))
     given, wanted = (np.concatenate([part] * times)[: len(people.training)] for part in (people.own, people.own_wanted))
     rows = draw_like(people.explainer.generator_, given, wanted, people.seed)
-    handed_out = np.ones(rows.shape, dtype=bool)
-    handed_out[:, people.fixed] = False
-    return Release(name, rows, handed_out, np.arange(len(rows)), None)
+    disclosed_at = np.ones(rows.shape, dtype=bool)
+    disclosed_at[:, people.fixed] = False
+    return Release(name, rows, disclosed_at, np.arange(len(rows)), None)
 
 
 def _in_words(rate: Rate | Estimate) -> str:
@@ -488,7 +488,7 @@ def _count(people: People, release: Release) -> list[Finding]:
         ),
         _share_line(
             people, "distinguishing cells",
-            lambda real: int(counts.distinguishing_cells(rows, real, release.handed_out).any(axis=1).sum()), n, None,
+            lambda real: int(counts.distinguishing_cells(rows, real, release.disclosed_at).any(axis=1).sum()), n, None,
             "a value that one training person alone has is handed out by {} of the rows",
         ),
         _share_line(
@@ -504,8 +504,8 @@ def _count(people: People, release: Release) -> list[Finding]:
 
 def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd.DataFrame]:
     """Return the lines of DiSCO and of inference for their worst targets, and the table of all targets."""
-    targeted = people.some(people.matched, people.n_attacks, "targets")
-    controls = people.some(people.control, people.n_attacks, "controls")
+    targeted = people.sample(people.matched, people.n_attacks, "targets")
+    controls = people.sample(people.control, people.n_attacks, "controls")
     names = [people.features[j].name for j in people.targets]
     rows, attacks = [], []
     for j, name in zip(people.targets, names):
@@ -589,8 +589,8 @@ def _attack_rows(people: People, release: Release) -> list[Finding]:
     if len(features) > 1:
         linking = linkability(
             release.rows,
-            people.some(people.matched, people.n_attacks, "linked"),
-            people.some(people.control, people.n_attacks, "linked controls"),
+            people.sample(people.matched, people.n_attacks, "linked"),
+            people.sample(people.control, people.n_attacks, "linked controls"),
             features,
             (range(0, len(features), 2), range(1, len(features), 2)),
             rng=people.rng("linkability", release.name),
@@ -606,7 +606,7 @@ def _membership(people: People, release: Release) -> list[Finding]:
     lines = []
     if release.settings is not None:
         refused = [
-            people.some(rows[~wanted], people.most, "refused", i)
+            people.sample(rows[~wanted], people.most, "refused", i)
             for i, (rows, wanted) in enumerate(
                 ((people.training, people.trained_wanted), (people.control, people.control_wanted))
             )
@@ -619,8 +619,8 @@ def _membership(people: People, release: Release) -> list[Finding]:
         for name, score in scores.items():
             lines += _membership_lines(name, Membership.of(score[:n], score[n:], people.confidence), people.confidence)
     queried = [
-        _query_repeatedly(people, release, rows[wanted], who)
-        for rows, wanted, who in (
+        _query_repeatedly(people, release, rows[wanted], group)
+        for rows, wanted, group in (
             (people.training, people.trained_wanted, "members"),
             (people.control, people.control_wanted, "others"),
         )
@@ -629,9 +629,9 @@ def _membership(people: People, release: Release) -> list[Finding]:
     return lines + _membership_lines("repeated queries", found, people.confidence)
 
 
-def _query_repeatedly(people: People, release: Release, rows: Floats, who: str) -> Floats:
+def _query_repeatedly(people: People, release: Release, rows: Floats, group: str) -> Floats:
     """Return the scores of people with the wanted decision by the rows returned for queries about them."""
-    queried = people.some(rows, people.most, "asked", who)
+    queried = people.sample(rows, people.most, "asked", group)
     if not len(queried):
         return np.empty(0)
     mutable = np.setdiff1d(np.arange(rows.shape[1]), people.fixed)
@@ -639,18 +639,18 @@ def _query_repeatedly(people: People, release: Release, rows: Floats, who: str) 
     if release.settings is None:
         given = np.repeat(queried, N_QUERIES, axis=0)
         returned = draw_like(people.explainer.generator_, given, np.ones(len(given), dtype=bool), people.seed)
-        owner, handed_out = np.arange(len(given)), np.ones(returned.shape, dtype=bool)
+        owner, disclosed_at = np.arange(len(given)), np.ones(returned.shape, dtype=bool)
     elif not len(refused):
         return np.full(len(queried), np.nan)
     else:
-        queries = queries_about(queried, refused, people.fixed, N_QUERIES, people.rng("queries", who))
+        queries = queries_about(queried, refused, people.fixed, N_QUERIES, people.rng("queries", group))
         returned, owner, _ = explain_rows(people.explainer, queries, release.settings)
-        handed_out = returned != queries[owner]
+        disclosed_at = returned != queries[owner]
     score = partial(surprise, own=people.own[:, mutable])
     person = owner // N_QUERIES
     return np.array(
         [
-            score(row[mutable], returned[person == i][:, mutable], handed_out[person == i][:, mutable])
+            score(row[mutable], returned[person == i][:, mutable], disclosed_at[person == i][:, mutable])
             for i, row in enumerate(queried)
         ]
     )

@@ -61,11 +61,11 @@ def measured(owner: Ints, measure: pd.Series[Any], n: int) -> Floats:
     return scores
 
 
-def surprise(person: Floats, returned: Floats, handed_out: Bools, own: Floats) -> float:
+def surprise(person: Floats, returned: Floats, disclosed_at: Bools, own: Floats) -> float:
     """Return the score of one person by the rows returned for queries about them."""
     if not len(returned):
         return 0.0
-    same = (returned == person) & handed_out
+    same = (returned == person) & disclosed_at
     counts = (own == person).sum(axis=0)
     worth = -np.log((counts + 1) / (len(own) + 1))
     return float((same * worth).sum(axis=1).max())

@@ -134,7 +134,7 @@ export function mount(root, askRaw) {
     box.alert = el("p", { class: "alert", role: "alert", hidden: true });
     box.notes = el("div", { class: "notes", role: "note", hidden: true });
     box.title = el("p", { class: "wanted" });
-    const tabs = [["One person", personTab], ["The refused as a whole", wholeTab]].map(([text, make], k) => {
+    const tabs = [["One person", personTab], ["All refused people", wholeTab]].map(([text, make], k) => {
       const [tab, panel] = [newId(), newId()];
       return [
         el("button", {
@@ -228,14 +228,14 @@ export function mount(root, askRaw) {
         el("div", { class: "work" },
           section("What may change", { class: "settings" },
             el("div", { class: "request" },
-              el("div", { class: "field" }, labelled("How believable at least", floor), floorText),
+              el("div", { class: "field" }, labelled("Least plausibility", floor), floorText),
               labelled("Number of plans", number), labelled("Plans that differ", diverse, { class: "field tick" }),
               box.recourse),
-            el("button", { type: "button", class: "quiet", onclick: resetLimits }, "Back to no limits"), box.limits),
+            el("button", { type: "button", class: "quiet", onclick: resetLimits }, "Remove all limits"), box.limits),
           el("div", { class: "results" },
             section("Plans", {}, box.plans),
             section("By hand", {}, el("p", { class: "soft" },
-              "Enter values to see the decision of the model, and how believable the row is."), box.hand, box.handSays),
+              "Enter values to see the decision of the model, and how plausible the row is."), box.hand, box.handSays),
             section("Bookmarks", {}, box.bookmarks)))));
   }
 
@@ -364,7 +364,7 @@ export function mount(root, askRaw) {
         onchange: (event) => limit(j, { direction: event.target.value || null }),
       }, options(ways, given.direction || ""))));
     }
-    controls.push(labelled("How hard", el("select", {
+    controls.push(labelled("Difficulty", el("select", {
       onchange: (event) => limit(j, { hard: event.target.value === "1" ? null : Number(event.target.value) }),
     }, options(HARD, String(given.hard ?? 1)))));
     return controls;
@@ -400,7 +400,7 @@ export function mount(root, askRaw) {
       const [own, now] = [state.cells[j].value, state.limits[j] || {}];
       const outside = own !== null && ((now.low !== undefined && asNumber(own) < asNumber(now.low)) ||
         (now.high !== undefined && asNumber(own) > asNumber(now.high)));
-      note.textContent = outside ? `${state.cells[j].text} is outside: it has to change.` : "";
+      note.textContent = outside ? `${state.cells[j].text} is outside the limits: it has to change.` : "";
     }
     const ends = [["low", "From", 0], ["high", "To", last]].map(([end, text, none]) => {
       const at = given[end] === undefined ? none : nearest(given[end]);
@@ -455,7 +455,7 @@ export function mount(root, askRaw) {
     }
     if (!answer.plans.length) {
       say(answer.already ? "No plan is needed." : "No plan was found.");
-      const about = el("div", { class: "why" }, el("p", {}, answer.already ? "The decision is the wanted one already." : answer.reason));
+      const about = el("div", { class: "why" }, el("p", {}, answer.already ? "The decision is already the wanted one." : answer.reason));
       if (!answer.already && !request.recourse) {
         about.append(el("button", { type: "button", onclick: (event) => whyNot(event.target, about) }, "Why not?"));
       }
@@ -503,7 +503,7 @@ export function mount(root, askRaw) {
     const about = [
       el("dt", {}, "Model"), el("dd", {}, el("strong", { class: one.granted ? "yes" : "no" },
         one.granted ? "granted" : "refused"), ` (${one.prediction}, now ${one.before})`),
-      el("dt", {}, "Believable"), el("dd", {}, meter(one.plausibility),
+      el("dt", {}, "Plausibility"), el("dd", {}, meter(one.plausibility),
         `${percent(one.plausibility)} of real rows look as unusual or more so`,
         one.below_floor ? el("strong", { class: "no" }, " – less than required") : null),
       ...(one.cases === undefined ? [] : [el("dt", {}, "Reached"), el("dd", {}, `in ${one.cases} of 100 cases, if the graph is right`)]),
@@ -635,7 +635,7 @@ export function mount(root, askRaw) {
       return;
     }
     const changed = [...new Set(state.bookmarks.flatMap(({ plan: one }) => one.changes.map(({ feature }) => feature)))];
-    const head = el("tr", {}, el("th", { scope: "col" }, "Compared"), state.bookmarks.map((each, k) =>
+    const head = el("tr", {}, el("th", { scope: "col" }, "Comparison"), state.bookmarks.map((each, k) =>
       el("th", { scope: "col" }, `${each.name}: ${each.title}`, " ", el("button", {
         type: "button", class: "quiet", "aria-label": `Remove ${each.name}: ${each.title}`, onclick: () => {
           state.bookmarks = state.bookmarks.filter((_, at) => at !== k);
@@ -649,7 +649,7 @@ export function mount(root, askRaw) {
         : [el("span", { class: "soft" }, one.cells[j].text)];
     }));
     rows.push(row("Model", (one) => [`${one.granted ? "granted" : "refused"} (${one.prediction})`]),
-      row("Believable", (one) => [percent(one.plausibility)]), row("Changes", (one) => [one.changes.length]));
+      row("Plausibility", (one) => [percent(one.plausibility)]), row("Changes", (one) => [one.changes.length]));
     box.bookmarks.replaceChildren(scrolled("Bookmarked plans, side by side", el("table", {}, el("thead", {}, head), el("tbody", {}, rows))));
   }
 
@@ -728,15 +728,15 @@ export function mount(root, askRaw) {
           button.disabled = false;
           out.replaceChildren(...(answer.error ? [el("p", { class: "alert" }, answer.error)] : answer.tables.map(drawTable)));
         },
-      }, "Work it out");
+      }, "Compute");
       return el("section", { "aria-labelledby": id }, el("h2", { id }, title), el("p", { class: "soft" }, about),
         el("div", { class: "buttons" }, controls, button), out);
     };
     return el("div", { class: "whole" },
-      part("The refused as a whole", "How many have a plan, how far away it is, and what changes.", () => ({ ask: "whole" })),
-      part("Who has to change more?", "Changes, distance and believability by group, with intervals.",
+      part("All refused people", "How many have a plan, how far away it is, and what changes.", () => ({ ask: "whole" })),
+      part("Who has to change more?", "Changes, distance and plausibility by group, with intervals.",
         () => ({ ask: "by", feature: Number(box.by.value) }), labelled("Group by", box.by)),
-      part("What does it cost to be more believable?", "Changes and distance if plans have to be more believable.",
+      part("What do more plausible plans cost?", "Changes and distance if plans have to be more plausible.",
         () => ({ ask: "trade_off" })),
       part("Are the values in the plans realistic?", "Values are drawn for these people and compared with their own. They should not be in the training data.",
         () => ({ ask: "criticise" })));

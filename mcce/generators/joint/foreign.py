@@ -153,9 +153,9 @@ class ForeignGenerator(JointGenerator):
 
     def _encoded(self, frame: pd.DataFrame, features: tuple[Feature, ...]) -> Floats:
         """Return drawn columns as floats and codes (step 5)."""
-        lacking = [feature.name for feature in features if feature.name not in frame.columns]
-        if lacking:
-            raise SamplerError(f"{self!r} drew rows without the column(s) {listing(lacking)}; it must draw them all.")
+        absent = [feature.name for feature in features if feature.name not in frame.columns]
+        if absent:
+            raise SamplerError(f"{self!r} drew rows without the column(s) {listing(absent)}; it must draw them all.")
         matrix = np.empty((len(frame), len(features)), order="F")
         for k, feature in enumerate(features):
             matrix[:, k] = self._encoded_column(frame[feature.name], feature)
@@ -392,18 +392,18 @@ class SynthesizerGenerator(ForeignGenerator):
 
     def _draw_until_given(self, n: int, given: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, int]:
         """Draw until enough rows have the given values (step 8)."""
-        met: list[pd.DataFrame] = []
+        matching: list[pd.DataFrame] = []
         others = None
         for number in range(TRIES):
             drawn = self._call(self.foreign_.sample, TRIED, seed=derive_key(seed, "try", number))
-            met.append(drawn[self._meets(drawn, given)])
+            matching.append(drawn[self._matches(drawn, given)])
             others = drawn if others is None else others
-            if sum(map(len, met)) >= n:
+            if sum(map(len, matching)) >= n:
                 break
-        n_met = min(sum(map(len, met)), n)
-        return pd.concat([*met, others], ignore_index=True).iloc[:n], n_met
+        n_met = min(sum(map(len, matching)), n)
+        return pd.concat([*matching, others], ignore_index=True).iloc[:n], n_met
 
-    def _meets(self, drawn: pd.DataFrame, given: pd.DataFrame) -> Bools:
+    def _matches(self, drawn: pd.DataFrame, given: pd.DataFrame) -> Bools:
         features = self._features[: self._n_given]
         matrix, wanted = self._encoded(drawn, features), self._encoded(given, features)
         meets = np.ones(len(drawn), dtype=bool)

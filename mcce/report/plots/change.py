@@ -29,11 +29,11 @@ from mcce.base.canvas import (
     SMALL,
     WIDTH,
     as_array,
-    fitting_lines,
+    count_fitting_letters,
     ink,
     lay_out,
-    letters_that_fit,
     set_axes_height,
+    wrap_to_axes,
 )
 from mcce.report.names import PREDICTION, Names, case_name, fold, is_same
 from mcce.report.plots.scale import scale_of, scale_of_range
@@ -54,7 +54,7 @@ INTERVAL_WIDTH = 30  # letters of the two ends of an interval
 BELOW = 0.08  # distance from a line to the bar of allowed values, as a share of a row
 HILL, N_BARS = 0.36, 24  # height of the shading as a share of a row, and its number of bars
 MOST_ROWS = 30
-COMES_ALONG = "Dashed: comes along. The decision does not need it, but the other changes are not believable alone."
+COMES_ALONG = "Dashed: comes along. The decision does not need it, but the other changes alone are not plausible."
 ACTED = "Arrow: an action."
 FOLLOWS = "Bar: a consequence, which is in it in 8 of 10 cases; the dot is one of them."
 LEVEL_FOLLOWS = "Dashed: a consequence, one of those that may follow."
@@ -475,7 +475,7 @@ def _draw_interval(ax: Axes, row: float, texts: tuple[str, str], ends: Sequence[
 
 def _draw_words(ax: Axes, row: float, texts: tuple[str, str], *, needed: bool) -> None:
     """Write old and new value on the two sides of a short arrow in the middle."""
-    old, new = (fold(t, min(LEVEL_WIDTH, letters_that_fit(ax, t, 1.12 * FONT, 0.42))) for t in texts)
+    old, new = (fold(t, min(LEVEL_WIDTH, count_fitting_letters(ax, t, 1.12 * FONT, 0.42))) for t in texts)
     style: dict[str, Any] = {"va": "center", "fontsize": FONT, "parse_math": False}
     gap = _points(ax, 15)
     ax.text(0.5 - gap, row, old, ha="right", **style)
@@ -536,12 +536,12 @@ def _bar(ax: Axes, row: float, low: float, high: float) -> bool:
 
 def _write_below(ax: Axes, notes: Sequence[str], listed: Mapping[str, Sequence[str]]) -> None:
     """Write the notes, and below them the features that have no row."""
-    lines = [line for note in notes for line in fitting_lines(ax, note, SMALL)]
+    lines = [line for note in notes for line in wrap_to_axes(ax, note, SMALL)]
     for what, features in listed.items():
         if not features:
             continue
         short = [fold(name, 34, 1).replace(" ", "\u00a0") for name in features]
-        lines += fitting_lines(ax, f"{what}: " + ", ".join(short), SMALL)
+        lines += wrap_to_axes(ax, f"{what}: " + ", ".join(short), SMALL)
     if lines:
         ax.set_xlabel("\n".join(lines), loc="left", fontsize=SMALL, labelpad=8, alpha=0.75, parse_math=False)
         ax.xaxis.label.set_multialignment("left")
@@ -549,7 +549,7 @@ def _write_below(ax: Axes, notes: Sequence[str], listed: Mapping[str, Sequence[s
 
 def _write_title(ax: Axes, title: str, subtitle: str) -> None:
     if subtitle:
-        subtitle = fold(subtitle, letters_that_fit(ax, subtitle, FONT), lines=3)
+        subtitle = fold(subtitle, count_fitting_letters(ax, subtitle, FONT), lines=3)
         ax.annotate(
             subtitle,
             (0, 1),
@@ -562,6 +562,6 @@ def _write_title(ax: Axes, title: str, subtitle: str) -> None:
         )
     if not title:
         return
-    title = fold(title, letters_that_fit(ax, title, 11.5), lines=3 if _inches(ax) < NARROW else 2)
+    title = fold(title, count_fitting_letters(ax, title, 11.5), lines=3 if _inches(ax) < NARROW else 2)
     pad = 8 + 1.4 * FONT * (subtitle.count("\n") + 1) * bool(subtitle)
     ax.set_title(title, loc="left", fontsize=10, fontweight="bold", pad=pad, parse_math=False)

@@ -29,9 +29,9 @@ from mcce.base.canvas import (
     PANEL,
     SMALL,
     as_array,
+    count_fitting_letters,
     ink,
     lay_out,
-    letters_that_fit,
     new_axes,
     new_panels,
     write_caption,
@@ -100,7 +100,7 @@ def correlation_plot(
         ax.plot([edge, edge], [-0.5, p - 0.5], color=ink(), alpha=0.12, linewidth=0.6, zorder=0)
         ax.plot([-0.5, p - 0.5], [edge, edge], color=ink(), alpha=0.12, linewidth=0.6, zorder=0)
     write_title(ax, title)
-    if p <= MOST_NUMBERS and letters_that_fit(ax, "-0.00", SMALL, 1 / p, least=0) > len("-0.00"):
+    if p <= MOST_NUMBERS and count_fitting_letters(ax, "-0.00", SMALL, 1 / p, least=0) > len("-0.00"):
         for i, j in itertools.combinations(range(p), 2):
             ax.text(j, i, f"{values[i, j]:.2f}", ha="center", va="center", fontsize=SMALL)
     write_caption(ax, f"Area: absolute value, {scale:g} fills a cell. Filled: positive. Open: negative.")
@@ -411,7 +411,9 @@ def _title(ax: Axes, text: str, x: str, y: str = "") -> None:
     ax.set_ylabel(y, fontsize=SMALL)
     ax.tick_params(labelsize=SMALL)
     lay_out(ax)
-    title, label = ("\n".join(textwrap.wrap(t, letters_that_fit(ax, t, s, 1.0))) for t, s in ((text, 10.5), (x, SMALL)))
+    title, label = (
+        "\n".join(textwrap.wrap(t, count_fitting_letters(ax, t, s, 1.0))) for t, s in ((text, 10.5), (x, SMALL))
+    )
     ax.set_title(title, loc="left", fontsize=FONT + 0.5, fontweight="bold")
     ax.set_xlabel(label, fontsize=SMALL)
 

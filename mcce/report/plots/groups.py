@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from mcce.base.canvas import DARK, FONT, SMALL, as_array, given_panels, ink
+from mcce.base.canvas import DARK, FONT, SMALL, as_array, ink, prepare_panels
 from mcce.report.names import fold, value_text
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def groups_plot(
     n_groups = len(table) // len(measures)
     groups = table.index.get_level_values("group")[:: len(measures)]
     called = [value_text(group) for group in groups] if texts is None else list(texts)
-    panels = given_panels(axes, len(measures), 1.1 + 0.3 * n_groups, n_columns=1)
+    panels = prepare_panels(axes, len(measures), 1.1 + 0.3 * n_groups, n_columns=1)
     for k, (ax, measure) in enumerate(zip(panels, measures)):
         _draw(ax, table.iloc[k :: len(measures)], called, float(overall.loc[measure, "mean"]))
         if measure == "explained":

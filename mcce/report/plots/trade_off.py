@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from mcce.base.canvas import DARK, FONT, SMALL, as_array, given_panels, ink
+from mcce.base.canvas import DARK, FONT, SMALL, as_array, ink, prepare_panels
 from mcce.exceptions import InputError, did_you_mean
 from mcce.report.names import fold, value_text
 
@@ -58,7 +58,7 @@ def trade_off_plot(table: pd.DataFrame, factual_distance: float, *, axes: Sequen
     _check_columns(table, ["floor", *FLOOR_MEASURES, *SHARES])
     by_floor = table[table["floor"].notna()].set_index("floor").sort_index()
     plain = table[table["floor"].isna()]
-    panels = given_panels(axes, len(FLOOR_MEASURES) + 1, 2.6)
+    panels = prepare_panels(axes, len(FLOOR_MEASURES) + 1, 2.6)
     for ax, (measure, words) in zip(panels, FLOOR_MEASURES.items()):
         _draw_line(ax, by_floor[measure], "sparse", 0)
         for value in plain[measure]:

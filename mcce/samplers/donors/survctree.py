@@ -107,17 +107,17 @@ class SurvCtreeSampler(CtreeSampler):
             return super()._grow(given, target.with_values(log_rank_scores(target.values, weights=target.weights)))
         event = self._find_event(given, target.feature)
         indicator = given.matrix[:, event]
-        happened, censored = indicator == 1.0, indicator == 0.0
+        is_event, censored = indicator == 1.0, indicator == 0.0
         others = np.array([j for j in range(len(given.features)) if j != event], dtype=np.int32)
-        both = happened.any() and censored.any()
-        scores = log_rank_scores(target.values, happened if both else None, target.weights)
+        both = is_event.any() and censored.any()
+        scores = log_rank_scores(target.values, is_event if both else None, target.weights)
         tree = super()._grow(given.select(others.tolist()), target.with_values(scores))
         feature = tree.feature.copy()
         feature[feature != LEAF] = others[feature[feature != LEAF]]
-        if min(happened.sum(), censored.sum()) < self.min_donors:
+        if min(is_event.sum(), censored.sum()) < self.min_donors:
             return with_splits(tree, feature)
-        weights = np.ones(happened.size) if target.weights is None else target.weights
-        split = split_first(tree, feature, event, missing_left=weights[censored].sum() > weights[happened].sum())
+        weights = np.ones(is_event.size) if target.weights is None else target.weights
+        split = split_first(tree, feature, event, missing_left=weights[censored].sum() > weights[is_event].sum())
         return with_donors(split, given.matrix, np.arange(given.n_rows), self.min_donors)
 
     def _find_event(self, given: Table, target: Feature) -> int:
@@ -139,14 +139,14 @@ class SurvCtreeSampler(CtreeSampler):
         return event
 
 
-def log_rank_scores(times: Floats, happened: Bools | None = None, weights: Floats | None = None) -> Floats:
-    """Return the log-rank score of each time (step 1); `happened` None: all are events."""
+def log_rank_scores(times: Floats, is_event: Bools | None = None, weights: Floats | None = None) -> Floats:
+    """Return the log-rank score of each time (step 1); `is_event` None: all are events."""
     weights = np.ones(times.size) if weights is None else weights
-    happened = np.ones(times.size, dtype=bool) if happened is None else happened
+    is_event = np.ones(times.size, dtype=bool) if is_event is None else is_event
     _, of_row = np.unique(times, return_inverse=True)
-    events, leaving = np.bincount(of_row, weights * happened), np.bincount(of_row, weights)
+    events, leaving = np.bincount(of_row, weights * is_event), np.bincount(of_row, weights)
     at_risk = np.cumsum(leaving[::-1])[::-1]
-    return np.asarray(np.cumsum(events / at_risk)[of_row] - happened)
+    return np.asarray(np.cumsum(events / at_risk)[of_row] - is_event)
 
 
 def split_first(tree: Tree, feature: Int32s, column: int, *, missing_left: bool) -> Tree:

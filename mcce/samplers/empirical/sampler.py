@@ -282,8 +282,10 @@ class EmpiricalSampler(ConditionalSampler):
             left_out = self.weights_[own]
         prior = margin.share(np.where(is_missing, 0.0, values), left_out)
         density = (number * share + PSEUDO_DONORS * prior) / (number + PSEUDO_DONORS)
-        gone = (all_number * missing + PSEUDO_DONORS * margin.missing_share) / (all_number + PSEUDO_DONORS)
-        return np.where(is_missing, log_of(gone), log_of(density) + log_of(1.0 - gone))
+        missing_probability = (all_number * missing + PSEUDO_DONORS * margin.missing_share) / (
+            all_number + PSEUDO_DONORS
+        )
+        return np.where(is_missing, log_of(missing_probability), log_of(density) + log_of(1.0 - missing_probability))
 
     def distribution(self, given: Table) -> DistributionFunctions:
         self.check_fitted("donors_")

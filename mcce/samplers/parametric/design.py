@@ -28,7 +28,7 @@ from mcce.table.weights import deviation_of, mean_of
 
 NUMBER = -1  # `code` of a numeric column; that of a dummy is the code of its level
 IS_MISSING = -2  # `code` of the indicator of a missing number
-FAINTEST = 1.0 / LARGEST  # columns whose values are all smaller count as zero, because their squares underflow
+SMALLEST_COUNTED = 1.0 / LARGEST  # columns whose values are all smaller count as zero, because their squares underflow
 
 
 @stateful("parametric.Design")
@@ -70,7 +70,7 @@ class Design:
             if seen.size and missing.any():
                 factors.append((j, IS_MISSING, np.nan, np.nan))
                 seen = np.union1d(seen, [0.0])
-            if np.abs(seen).max(initial=0.0) < FAINTEST:
+            if np.abs(seen).max(initial=0.0) < SMALLEST_COUNTED:
                 continue
             if seen.size > 1:
                 fill = 0.0 if missing.any() else float(mean_of(column, given.weights))

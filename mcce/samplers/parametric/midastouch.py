@@ -174,7 +174,7 @@ class MidastouchSampler(LinearSampler):
             z = (values[rows, None] - self.donors_) / width
             kernel = np.exp(-0.5 * z**2) / (width * np.sqrt(2.0 * np.pi)) * smooth
             density[rows] = (weights * np.where(counted[rows, None], same, kernel)).sum(axis=1)
-        return self.column_.log_with_even_part(density, values)
+        return self.column_.log_with_uniform_part(density, values)
 
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("design_")

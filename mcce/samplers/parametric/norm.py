@@ -223,7 +223,7 @@ class NormSampler(LinearSampler):
         if column.base_measure == "counting":  # new rounded values have point mass, too
             density = np.where(self._rounded(values) == values, mass, -np.inf)
         density = np.where(column.has_mass(values), mass, density)
-        return column.log_with_even_part(np.exp(density), values)
+        return column.log_with_uniform_part(np.exp(density), values)
 
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("design_")
@@ -510,7 +510,7 @@ class NormRankSampler(DonorRegression):
         self.refuse_smoothing()
         mass = np.exp(self._log_mass(given, values, values))
         if self.sigma_ == 0.0:
-            return self.column_.log_with_even_part(mass, values)
+            return self.column_.log_with_uniform_part(mass, values)
         below, density = self.column_.margin(values)
         least = 0.5 / (self._total + 1)
         score = scipy.special.ndtri(np.clip(below, least, 1.0 - least))
@@ -518,7 +518,9 @@ class NormRankSampler(DonorRegression):
         ratio = np.exp(0.5 * score**2 - 0.5 * residual**2) / self.sigma_
         if self.column_.base_measure == "mixed":
             density = density * self._between_atoms(given)
-        return self.column_.log_with_even_part(np.where(self.column_.has_mass(values), mass, density * ratio), values)
+        return self.column_.log_with_uniform_part(
+            np.where(self.column_.has_mass(values), mass, density * ratio), values
+        )
 
     def _between_atoms(self, given: Table) -> Floats:
         """Return the factor that normalises the density of values without point mass.

@@ -145,7 +145,7 @@ class PmmSampler(DonorRegression):
         density = np.empty(values.size)
         density[counted] = np.exp(self._matching().log_share(predicted[counted], values[counted]))
         density[~counted] = self._matching().mean_over(predicted[~counted], values[~counted], self._kernel)
-        return self.column_.log_with_even_part(density, values)
+        return self.column_.log_with_uniform_part(density, values)
 
     def _kernel(self, donors: Floats, values: Floats) -> Floats:
         """Return the normal kernel of each donor at a value; 0 for donors with point mass."""

@@ -56,7 +56,7 @@ class Model:
     takes_weights : whether rows may have weights.
     """
 
-    home: str
+    module: str
     kinds: tuple[str, ...] = ("numeric",)
     numbers: str = "any"
     options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -440,7 +440,7 @@ def _quietly(fit: Callable[[], _Raw]) -> _Raw:
 def _fit(specification: Specification, z: Floats, y: Floats, weights: Floats | None, options: dict[str, Any]) -> _Raw:
     """Return parameters, their covariance, scale, log-likelihood and convergence (step 3)."""
     name = specification.name
-    cls = getattr(import_module(MODELS[name].home), name)
+    cls = getattr(import_module(MODELS[name].module), name)
     if name == "GLM":
         family = make_family(specification.options["family"])
         result = cls(y, z, family=family, freq_weights=weights).fit(
@@ -448,7 +448,7 @@ def _fit(specification: Specification, z: Floats, y: Floats, weights: Floats | N
         )
         return (*_estimated(result), float(result.scale), float(result.llf), bool(result.converged))
     if name in ("OLS", "WLS"):
-        result = import_module(MODELS["WLS"].home).WLS(y, z, 1.0 if weights is None else weights).fit(**options)
+        result = import_module(MODELS["WLS"].module).WLS(y, z, 1.0 if weights is None else weights).fit(**options)
         counts = np.ones(y.size) if weights is None else weights
         scale = float((counts * result.resid**2).sum() / (counts.sum() - z.shape[1]))
         covariance = scale * np.asarray(result.normalized_cov_params)
@@ -547,7 +547,7 @@ def fit_quantiles(
     for row, level in enumerate(levels):
 
         def fit(level: float = float(level)) -> _Raw:
-            cls = import_module(MODELS["QuantReg"].home).QuantReg
+            cls = import_module(MODELS["QuantReg"].module).QuantReg
             result = cls(y / width, design.z).fit(q=level, **{"p_tol": 1e-5, "max_iter": 2000, **options})
             return np.asarray(result.params), np.zeros((k, k)), 1.0, 0.0, result.iterations < 2000
 

@@ -194,10 +194,10 @@ class StatsmodelsSampler(RegressionSampler):
 
     def check_weights(self, feature: Feature) -> None:
         if not self.takes_weights:
-            taking = listing(name for name, each in MODELS.items() if each.takes_weights)
+            weighted = listing(name for name, each in MODELS.items() if each.takes_weights)
             raise SamplerError(
                 f"{self!r} for {feature.name!r} does not take sample_weight, because statsmodels' "
-                f"{self.specification.name} has no weights of rows; use a model that has ({taking}), another sampler "
+                f"{self.specification.name} has no weights of rows; use a model that has ({weighted}), another sampler "
                 f"({samplers_of_weights()}), or leave it out."
             )
 
@@ -356,7 +356,7 @@ class StatsmodelsSampler(RegressionSampler):
         if column.base_measure == "counting":  # new rounded values have point mass, too
             density = np.where(self._on_grid(values), mass, -np.inf)
         density = np.where(column.has_mass(values), mass, density)
-        return column.log_with_even_part(np.exp(density), values)
+        return column.log_with_uniform_part(np.exp(density), values)
 
     def base_measure(self) -> BaseMeasure:
         self.check_fitted("design_")

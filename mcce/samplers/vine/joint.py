@@ -317,7 +317,7 @@ class ColumnConditional:
     def log_density(self, values: Floats) -> Floats:
         """Return the log probability of levels, missing values and atoms, the log density of other numbers."""
         column, is_missing = self.column, np.isnan(values)
-        gone = (1.0 - OF_THE_MARGIN) * self.missing + OF_THE_MARGIN * column.missing
+        missing_probability = (1.0 - OF_THE_MARGIN) * self.missing + OF_THE_MARGIN * column.missing
         if self.ordered is not None:
             inside = np.where(is_missing, self.ordered.margin.values[0], values)
             found = self.ordered.log_density(inside, column.kernel if column.is_number else _NOTHING)
@@ -327,7 +327,7 @@ class ColumnConditional:
             found = log_of(np.where(matches, shares, 0.0).sum(axis=1))
         else:
             found = np.full(values.size, -np.inf)
-        return np.where(is_missing, log_of(gone), found + log_of(1.0 - gone))
+        return np.where(is_missing, log_of(missing_probability), found + log_of(1.0 - missing_probability))
 
 
 _NOTHING = np.empty(0), np.empty(0)

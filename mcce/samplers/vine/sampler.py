@@ -315,10 +315,10 @@ class VineSampler(ConditionalSampler):
         return kernel_margin(self.margin_)
 
     def _conditional(self, given: Table) -> VineConditional:
-        covers = self._read(given)
+        covers = self._cover_givens(given)
         return VineConditional(self.margin_, self.is_number_, self.vine_.given(*covers).below)
 
-    def _read(self, given: Table) -> tuple[Floats, Floats]:
+    def _cover_givens(self, given: Table) -> tuple[Floats, Floats]:
         """Return the shares below and up to each variable of the givens."""
         self.check_fitted("vine_")
         refuse_missing(self, given)

@@ -1,4 +1,4 @@
-# Data frames across to Python and back, value for value; the Python half is mcce/rcompat/columns.py.
+# Convert data frames for Python and back without changing a value; the Python part is mcce/rcompat/columns.py.
 #
 # A column is sent as its kind, its values as bytes, one byte per row that marks missing values, and the texts of codes.
 # Attributes that Python does not need (class, levels, zone, units, labels) are kept in a template and restored in the

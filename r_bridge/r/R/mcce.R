@@ -173,7 +173,7 @@ seed_of <- function(reply) {
   if (abs(number) <= 2^53) number else reply$seed
 }
 
-# the file of an object; if it cannot be written, warn: the object ends with the session
+# the file of an object; if it cannot be written, warn: the object is valid in this session only
 bytes_of <- function(python) {
   tryCatch(call_python("dump", python), mcce_error = function(e) {
     warning(mcce_condition(paste("the object cannot be used after this session:", conditionMessage(e)), c("mcce_warning", "warning")))
@@ -197,8 +197,8 @@ with_text_labels <- function(decision) {
   decision
 }
 
-# What Python calls for scores, or with `as_text` for labels. An error must not leave R through Python: its text is the
-# answer.
+# Return the function that Python calls for scores, or with `as_text` for labels. An R error must not propagate through
+# Python, so its text is returned.
 encoded_model <- function(scores, templates, as_text = FALSE) {
   force(scores)
   force(templates)
@@ -229,10 +229,10 @@ send_answer <- function(answer, as_text) {
   c(send_column(answer, template), n_rows = length(answer))
 }
 
-# whether an object of Python's belongs to a session that is over; one that has not used the engine holds no other
+# whether a Python object belongs to an earlier session; a session that has not used the engine has no valid ones
 is_dead <- function(python) is.null(python) || is.null(the$calls) || reticulate::py_is_null_xptr(python)
 
-# the Python half of an object: made again from its bytes if the session that it belonged to is over
+# return the Python part of an object, restored from its bytes if it belongs to an earlier session
 revive <- function(x) {
   engine()
   if (!is_dead(x$state$python)) return(x$state$python)

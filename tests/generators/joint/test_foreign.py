@@ -101,7 +101,7 @@ def test_irreproducible_models_raise_at_fit():
         SynthesizerGenerator(Same(), random_state=1).fit(X)
 
 
-def test_rejection_meets_conditions_within_tolerance_or_row_is_dead():
+def test_rejection_meets_conditions_within_tolerance_or_rejects_the_row():
     made = SynthesizerGenerator(Synthesizer(), fixed=["size"], random_state=1, tolerance=0.02).fit(X)
     near = made.sample(300, X[["size"]].head(1))
     size = X["size"].iloc[0]
@@ -120,7 +120,7 @@ def test_rejection_meets_conditions_within_tolerance_or_row_is_dead():
 
 
 @pytest.mark.slow
-def test_dead_rows_are_not_candidates():
+def test_rejected_rows_are_not_candidates():
     def score(rows):
         return rows["pay"].to_numpy() / 160.0
 

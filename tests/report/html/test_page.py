@@ -85,7 +85,7 @@ def test_every_part_is_present(page, found):
         ("h2", "Settings and versions"),
     ]
     first = found.frame.index[0][0]
-    assert f"{first}: 2 plans, each enough alone.{found.sentence(first)}{found.sentence(first, 2)}" in reader.text
+    assert f"{first}: 2 plans, each sufficient alone.{found.sentence(first)}{found.sentence(first, 2)}" in reader.text
     assert reader.text.index(found.sentence(first)) < reader.text.index("with an answer"), "counts lead"
     for word in ("random state", "7", "n samples", "visit sequence", "seconds, fit", "Python", "numpy", "age, sex"):
         assert word in reader.text

@@ -174,7 +174,7 @@ def test_single_allowed_number_is_conditioned_on(forest):
 
 
 @pytest.mark.slow
-def test_infeasible_rows_are_dead_with_a_cause(forest):
+def test_infeasible_rows_are_rejected_with_a_cause(forest):
     n = 12
     within = {
         "job": Within(levels=np.tile([True, True, False, False], (n, 1))),

@@ -128,7 +128,7 @@ def test_weighted_restricted_draws_follow_the_joint_distribution(made):
         assert abs(mean - free[allowed, j].mean()) < 5 * free[allowed, j].std() / np.sqrt(allowed.sum()) + 0.1
 
 
-def test_single_number_is_conditioned_on_and_infeasible_rows_are_dead(made):
+def test_single_number_is_conditioned_on_and_infeasible_rows_are_rejected(made):
     n = 30
     single = Within(low=np.full(n, 17.25), high=np.full(n, 17.25))
     drawn = made.draw(request_of(made, n, restrictions={"y": single}))
