@@ -7,8 +7,9 @@
    `mcce.table.suggest.find_durations`.
 2. For every number and ordered feature that may change, the direction that helps over the refused as a whole
    (`usual_directions`): the model is queried for up to 128 refused training rows with the feature set to its 10 per
-   cent point, and to its 90 per cent point, and the columns that relations compute from it computed. If the two predictions differ for at least one row in ten, and for nine in
-   ten of these the same one is farther inside the decision, that is the direction.
+   cent point, and to its 90 per cent point; derived columns are computed from it. If the two predictions differ for at
+   least one row in ten, and for nine in ten of these the same one is farther inside the decision, that is the
+   direction.
 3. For every amount that may change, that is a number other than a code (`mcce.table.suggest.is_code`), the 90 per cent
    point of its positive values, and the usual factor between up to 256 refused rows and the five accepted ones most
    similar to each, of up to 2,000: of the pairs with a higher amount in the accepted row the 97.5 per cent point, and
