@@ -349,7 +349,8 @@ class MCCE(Learner):
         self.fit_seconds_ = time.perf_counter() - begun if drawn is None else 0.0
         facts = unchangeable_features(frame, schema, [*fixed, *(each.target for each in derived)], self.constraints)
         reasons = {name: suggestion.reason for name, suggestion in facts.items()}
-        self.learned_ = LearnedParts(training, generator, self.n_jobs, reasons)
+        relations = self.relations_.with_formulas(derived)
+        self.learned_ = LearnedParts(training, generator, self.n_jobs, reasons, relations)
         warn_of_unchangeable(facts)
         of_model.warn_of_unread(frame.columns, fixed)
         return self

@@ -168,11 +168,11 @@ class Acceptance:
         return self._cells(self.problem.stops, rows, owner)
 
     def seriousness(self, rows: Floats, owner: Ints) -> Ints:
-        """Return 0 for rows without such a reason, 1 for those with far steps only, 2 for the others."""
+        """Return 0 for rows without such a reason, 1 for those with long steps, 2 with far steps, 3 for the others."""
         stops = self.problem.stops
         if stops is None:
             return np.zeros(len(rows), dtype=np.int64)
-        kinds = [self._cells(each, rows, owner).any(axis=1) for each in (stops, stops.without_far_steps)]
+        kinds = [self._cells(each, rows, owner).any(axis=1) for each in stops.nested]
         return np.sum(kinds, axis=0, dtype=np.int64)
 
     def _cells(self, stops: StopRules, rows: Floats, owner: Ints) -> Bools:

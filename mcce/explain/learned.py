@@ -19,11 +19,12 @@ from mcce.constraints.excluded import Anonymity, TrainingKeys, TrainingRows, ano
 from mcce.distances.measures import MEASURES, Distance, NamedMeasure, tail_robust
 from mcce.exceptions import InputError
 from mcce.explain.order import DEFAULT, Caution, Margins, MeasureLike, Ordering, find_measure, resolve_measures
-from mcce.explain.problem import mutable_columns
+from mcce.explain.problem import fixed_columns, mutable_columns
 from mcce.explain.reference import learn_usual
 from mcce.generators.base import Generator
 from mcce.generators.chain import ChainModel
 from mcce.model.queries import EncodedModel, TrainingTable
+from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
 from mcce.plausibility.stop_reasons import Usual
 from mcce.rng import derive_key
@@ -46,6 +47,7 @@ class LearnedParts:
     generator : the fitted generator
     n_jobs : number of threads
     unchangeable : features that look like facts, with the reason
+    relations : relations between columns, and formulas of derived columns
     caution : plausibility, margins of the decision, and steps that are robust to long tails
     usual : usual values and helpful directions
     rows : hashes of the training rows, which identify copies
@@ -58,6 +60,7 @@ class LearnedParts:
     generator: Generator
     n_jobs: int | None = None
     unchangeable: Mapping[Hashable, str] = field(default_factory=dict)
+    relations: Relations = field(default_factory=Relations)
     caution: Caution | None = None
     usual: Usual | None = None
     rows: TrainingRows | None = None
@@ -100,6 +103,7 @@ class LearnedParts:
                 Margins.of(self.training.decision, answer, weights),
                 weights,
                 self.unchangeable,
+                keep_relations(self.relations, self.schema, fixed_columns(self.generator)),
             )
         return self.usual
 

@@ -207,12 +207,13 @@ def search_block(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
 def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[Winners, Cost]:
     """Search again for factuals with a counterfactual that is unfit to be sent.
 
-    A counterfactual is unfit if it has a reason not to be sent (`mcce.plausibility.stop_reasons`), or if a change makes
-    the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is rare with the
-    salary of a draw. New draws therefore keep the factual's value in these columns, and have values that no reason
-    excludes in the others. If this gives no counterfactual, far steps are allowed, unless they are the only reason, and
-    then all values, except in the columns of harmful changes. New rows that are less unfit take part in `prefer_fit`.
-    Factuals whose counterfactuals are below the floor are skipped.
+    A counterfactual is unfit if it has a reason not to be sent (`mcce.plausibility.stop_reasons`) or a long step, or if
+    a change makes the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is
+    rare with the salary of a draw. New draws therefore keep the factual's value in these columns, and have values that
+    no reason excludes in the others, and no long steps. If this gives no counterfactual, less serious reasons than the
+    counterfactual's are allowed, first long steps, then far ones; and for harmful changes finally all values in the
+    other columns. New rows that are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the
+    floor are skipped.
     """
     problem = acceptance.problem
     harm = harm_of_changes(acceptance, found)
@@ -223,10 +224,13 @@ def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[W
         return found, Cost()
     kept = np.zeros(acceptance.matrix.shape, dtype=bool)
     np.logical_or.at(kept, found.owner, harm > 0.0)
-    serious = np.isin(np.arange(len(acceptance)), found.owner[reasons[:, 0] > 1])
-    near = problem.stops and problem.stops.without_far_steps
+    serious = np.zeros(len(acceptance))
+    np.maximum.at(serious, found.owner, reasons[:, 0])
+    harmful = kept.any(axis=1)
+    nested = () if problem.stops is None else problem.stops.nested
     again, costs = found.take(slice(0)), []
-    for stops, which in ((problem.stops, left), (near, left[serious[left]]), (None, left[kept[left].any(axis=1)])):
+    for level, stops in enumerate((*nested, None)):
+        which = left[(serious[left] > level) | harmful[left]]
         which = which[~np.isin(which, again.owner)]
         if not which.size:
             continue
@@ -361,8 +365,7 @@ def _join_rounds(acceptance: Acceptance, found: Winners) -> Winners:
         found = found.preferring(found.plausibility >= problem.least)
         if problem.order.is_of_distances:
             found = without_harm(acceptance, found)
-            stopped = np.asarray(acceptance.stopped(found.rows, found.owner).any(axis=1))
-            return prefer_fit(acceptance, found, ~stopped)
+            return prefer_fit(acceptance, found, acceptance.seriousness(found.rows, found.owner) == 0)
     return best_of(acceptance, found, problem.settings.n_counterfactuals)
 
 

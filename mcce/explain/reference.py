@@ -7,8 +7,9 @@
    `mcce.table.suggest.find_durations`.
 2. For every number and ordered feature that may change, the direction that helps over the refused as a whole
    (`usual_directions`): the model is queried for up to 128 refused training rows with the feature set to its 10 per
-   cent point, and to its 90 per cent point. If the two predictions differ for at least one row in ten, and for nine in
-   ten of these the same one is farther inside the decision, that is the direction.
+   cent point, and to its 90 per cent point; derived columns are computed from it. If the two predictions differ for at
+   least one row in ten, and for nine in ten of these the same one is farther inside the decision, that is the
+   direction.
 3. For every amount that may change, that is a number other than a code (`mcce.table.suggest.is_code`), the 90 per cent
    point of its positive values, and the usual factor between up to 256 refused rows and the five accepted ones most
    similar to each, of up to 2,000: of the pairs with a higher amount in the accepted row the 97.5 per cent point, and
@@ -49,6 +50,7 @@ from mcce.exceptions import AdviceWarning, MCCEError, spell, warn
 from mcce.explain.order import Margins
 from mcce.generators.base import Generator
 from mcce.model.queries import PredictsEncoded
+from mcce.plausibility.relations import KeptRelations
 from mcce.plausibility.stop_reasons import Edge, Usual, plain_level
 from mcce.report.suspicious import EDGE, WIDE
 from mcce.table import Feature, Schema
@@ -81,6 +83,7 @@ def learn_usual(
     margins: Margins | None,
     weights: Floats | None,
     unchangeable: Mapping[Hashable, str],
+    relations: KeptRelations | None = None,
 ) -> Usual:
     """Return the usual values of encoded training rows.
 
@@ -90,11 +93,12 @@ def learn_usual(
     schema, mutable : their columns, and the positions of those that may change
     question, margins : the model, and the margins of its scores; None if the decision has no scores
     unchangeable : reasons why a feature cannot be changed
+    relations : relations by which columns are computed from others; None for none
     """
     numbers = [j for j in mutable.tolist() if _is_amount(schema.features[j], matrix[:, j])]
     points = {j: _points(matrix[:, j], WIDE, weights) for j in numbers}
     name = {j: schema.features[j].name for j in mutable.tolist()}
-    directions = usual_directions(matrix, wanted, schema, mutable, question, margins)
+    directions = usual_directions(matrix, wanted, schema, mutable, question, margins, relations)
     durations = find_durations(schema.features, list(matrix.T))
     amounts = [j for j in numbers if (matrix[:, j] > 0.0).any() and not is_code(schema.features[j], matrix[:, j])]
     refused, accepted = _similar_pairs(matrix, wanted, schema.features, weights) if amounts else (matrix[:0],) * 2
@@ -182,7 +186,13 @@ def _usual_factors(refused: Floats, accepted: Floats) -> tuple[float, float]:
 
 
 def usual_directions(
-    matrix: Floats, wanted: Bools, schema: Schema, mutable: Ints, question: PredictsEncoded, margins: Margins | None
+    matrix: Floats,
+    wanted: Bools,
+    schema: Schema,
+    mutable: Ints,
+    question: PredictsEncoded,
+    margins: Margins | None,
+    relations: KeptRelations | None = None,
 ) -> dict[int, int]:
     """Return the columns in which one direction helps over the refused: 1 if it is up, -1 if it is down (step 2)."""
     some = _evenly(np.flatnonzero(~wanted), ASKED_ROWS)
@@ -190,11 +200,13 @@ def usual_directions(
     ends = {j: _apart(matrix[:, j], schema.features[j]) for j in columns if not np.isnan(matrix[:, j]).all()}
     if not some.size or not ends:
         return {}
-    rows = np.tile(matrix[some], (2 * len(ends), 1))
+    own = np.tile(matrix[some], (2 * len(ends), 1))
+    rows = own.copy()
     for place, (j, pair) in enumerate(ends.items()):
         for k, end in enumerate(pair):
             begin = (2 * place + k) * some.size
             rows[begin : begin + some.size, j] = end
+    rows = rows if relations is None else relations.complete(rows, own)
     scores, inside = question.predict_encoded(rows)
     depth = inside.astype(np.float64) if margins is None else margins.inside(scores)
     low, high = depth.reshape(len(ends), 2, some.size).transpose(1, 0, 2)

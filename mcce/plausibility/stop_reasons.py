@@ -21,9 +21,13 @@ and `mcce.report.suspicious` lists those that have one. Reasons for a changed fe
    class, such as an occupation (recognised by its name).
 9. `worse situation`: the new level is usually a worse situation, such as "unemployed" or "with parents".
 10. `far step`: a positive amount changes by a larger factor than it does between 97.5 per cent of the refused training
-    rows and the accepted ones most similar to them (`Usual.factors`). A factual beyond 99 per cent of the rows may move
-    any distance towards them. An amount that is 0 in some rows may fall by any factor, and rise up to the bound of
-    reason 5.
+    rows and the accepted ones most similar to them (`Usual.factors`). A factual below the 1 or above the 99 per cent
+    point may move by this factor from there. An amount that is 0 in some rows may fall by any factor, and rise up to
+    the bound of reason 5.
+
+A step that is not far may still be long: farther, in logarithms, than two fifths (`LONG`) of the distance of the 1 and
+the 99 per cent point, which is 1.9 standard deviations of a normal distribution. The search prefers several shorter
+steps (`StopRules.nested`), but such an answer may be sent.
 
 Reasons 1 to 6, 8 for numbers, and 10 are bounds on one column, given the factual (`StopRules.bounds`), so rows can be
 drawn within them; the bound of reason 6 uses the factual's loan. Rows with the other reasons are drawn and rejected.
@@ -46,6 +50,7 @@ from mcce.table.dtypes import is_dated
 from mcce.table.words import DEBT, SAVINGS, is_class, is_education, is_loan, is_unspecific, is_worse, name_words
 
 YEARS = 2
+LONG = 0.4  # share of the distance of the 1 and the 99 per cent point, in logarithms
 PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE, UNSPECIFIC, WORSE, FAR_STEP = (
     REASONS
 ) = (
@@ -177,9 +182,17 @@ class StopRules:
         self.columns, self.usual, self.units = columns, usual, units
 
     @cached_property
-    def without_far_steps(self) -> StopRules:
-        """The rules without the reason `far step`, the least serious one."""
-        return StopRules(self.columns, replace(self.usual, factors={}), self.units)
+    def nested(self) -> tuple[StopRules, StopRules, StopRules]:
+        """The rules in which a long step is a far one, these rules, and those without far steps."""
+        long = {name: (high / low) ** LONG for name, (low, high) in self._ends.items()}
+        nearer = {
+            name: (max(low, 1.0 / long.get(name, np.inf)), min(high, long.get(name, np.inf)))
+            for name, (low, high) in self.usual.factors.items()
+        }
+        strict, lenient = (
+            StopRules(self.columns, replace(self.usual, factors=factors), self.units) for factors in (nearer, {})
+        )
+        return strict, self, lenient
 
     @cached_property
     def _low_edges(self) -> list[tuple[Edge, int, int, float]]:
@@ -249,13 +262,13 @@ class StopRules:
         return low, high
 
     def _far(self, name: Hashable, own: Floats) -> _Bound:
-        """Return the values that differ from the factuals' by a usual factor."""
+        """Return the values that differ from the factuals', or from the outer values, by a usual factor."""
         own = np.where(own > 0.0, own, np.nan)
-        lowest, highest = (own * factor for factor in self.usual.factors[name])
+        lowest, highest = self.usual.factors[name]
         if name not in self._ends:
-            return _Bound(FAR_STEP, high=np.maximum(highest, self.usual.highs[name]))
-        low, high = self._ends[name]
-        return _Bound(FAR_STEP, np.where(own <= high, lowest, np.nan), np.where(own >= low, highest, np.nan))
+            return _Bound(FAR_STEP, high=np.maximum(own * highest, self.usual.highs[name]))
+        own = np.clip(own, *self._ends[name])
+        return _Bound(FAR_STEP, own * lowest, own * highest)
 
     def _bounds(self, j: int, before: Floats, after: Floats | None = None) -> Iterator[_Bound]:
         """Yield the bounds on the values of one column, given the factuals, and the counterfactuals if known."""

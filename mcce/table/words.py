@@ -55,7 +55,7 @@ PAST = _words(
 )
 EDUCATION = _words(
     """
-    education schooling school degree diploma
+    education educ schooling school degree diploma
     bildung ausbildung schulabschluss bildungsabschluss abschluss
     etudes diplome
     utdanning utdannelse uddannelse utbildning

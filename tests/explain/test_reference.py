@@ -208,3 +208,24 @@ def test_usual_factors_are_those_of_the_most_similar_accepted_rows():
         assert factors[name][1] == pytest.approx(higher.quantile(0.975) if higher.size >= 50 else np.inf)
     assert np.isfinite(factors["loan"][0])
     assert np.isfinite(factors["salary"][1])
+
+
+def test_directions_are_those_with_derived_columns_computed():
+    rng = np.random.default_rng(4)
+    size = 400
+    frame = pd.DataFrame(
+        {"income": rng.lognormal(8.0, 0.4, size).round(-1), "rent": rng.lognormal(6.7, 0.3, size).round(-1)}
+    )
+    frame["share"] = (frame["rent"] / frame["income"]).round(3)
+
+    def score(rows):  # a higher income lowers the score, unless the share is computed from it
+        return -rows["share"] - rows["income"] / 40_000
+
+    def directions(**options):
+        relations = options.pop("relations", None)
+        explainer = mcce.MCCE(score, decision=(-0.3, 0), random_state=1, **options).fit(frame, relations=relations)
+        return explainer.learned_.learn_usual().directions
+
+    assert directions(relations=())["income"] == -1
+    for found in (directions(), directions(derived={"share": "rent / income"})):
+        assert found == {"income": 1, "rent": -1}

@@ -296,3 +296,19 @@ def test_answers_that_are_not_suspicious_are_preferred(k):
     assert is_far.sum() <= k
     assert found.measures["L0"].max() <= 3
     assert (found.frame.groupby(level="id").size() == k).all()
+
+
+def test_two_moderate_steps_are_preferred_to_a_long_one():
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({name: rng.lognormal(9.0, 0.5, 600).round(-1) for name in ("salary", "loan")})
+
+    def score(rows):
+        return np.log(rows["salary"] / rows["loan"])
+
+    refused = X[score(X).between(-0.4, 0.1)].head(20)
+    found = mcce.MCCE(score, decision=(1.0, 9.0), random_state=1).fit(X).explain(refused, sparse=True)
+    steps = np.abs(np.log(found.frame.droplevel("rank") / refused))
+    ends = np.log(X.quantile(0.99) / X.quantile(0.01))
+    assert (steps > 0.41 * ends).any(axis=1).sum() <= 1  # 19 of 20 people need one if only one amount changes
+    assert (np.log(X.salary / X.loan)[refused.index] < 1.0 - 0.41 * ends.max()).sum() == 19
+    assert found.measures["L0"].max() == 2

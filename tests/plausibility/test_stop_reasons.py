@@ -67,10 +67,17 @@ def test_reasons(changes, expected):
     assert reasons_of(**changes) == expected
 
 
-def test_loan_above_nearly_all_others_may_fall_far():
-    before, after = np.array([HER, HER]), np.array([HER, HER])
-    before[:, 3], after[:, 3] = [60_000.0, 60_001.0], 7_000.0
-    assert RULES.cells(before, after, before != after)[:, 3].tolist() == [True, False]
+def test_loan_above_nearly_all_others_may_fall_by_the_usual_factor_from_the_99_per_cent_point():
+    before, after = np.array([HER, HER, HER]), np.array([HER, HER, HER])
+    before[:, 3], after[:, 3] = [60_000.0, 200_000.0, 200_000.0], [7_000.0, 7_000.0, 8_000.0]
+    assert RULES.cells(before, after, before != after)[:, 3].tolist() == [True, True, False]
+
+
+def test_long_step_is_far_by_the_strictest_rules_only():
+    before, after = np.array([HER, HER, HER]), np.array([HER, HER, HER])
+    after[:, 3] = [4_000.0, 3_000.0, 2_000.0]  # 60 ** 0.4 is 5.1, and the usual factor 8
+    far = [rules.cells(before, after, before != after)[:, 3].tolist() for rules in RULES.nested]
+    assert far == [[False, True, True], [False, False, True], [False, False, False]]
 
 
 def test_values_within_the_bounds_have_no_reason():

@@ -22,7 +22,7 @@ def test_other_columns_about_loans(name):
 def test_ages_and_education():
     assert all(map(is_age, ["age", "Alter", "age_years", "ålder"]))
     assert not any(map(is_age, ["average_age_of_accounts", "stage", "alternative"]))
-    assert all(map(is_education, ["education", "education-num", "Ausbildung", "éducación"]))
+    assert all(map(is_education, ["education", "education-num", "educ", "Ausbildung", "éducación"]))
 
 
 def test_uninformative_levels():
