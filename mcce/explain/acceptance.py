@@ -172,8 +172,10 @@ class Acceptance:
         stops = self.problem.stops
         if stops is None:
             return np.zeros(len(rows), dtype=np.int64)
-        kinds = [self._cells(each, rows, owner).any(axis=1) for each in (stops, stops.without_far_steps)]
-        return np.sum(kinds, axis=0, dtype=np.int64)
+        seriousness = self._cells(stops, rows, owner).any(axis=1).astype(np.int64)
+        unfit = np.flatnonzero(seriousness)
+        seriousness[unfit] += self._cells(stops.without_far_steps, rows[unfit], owner[unfit]).any(axis=1)
+        return seriousness
 
     def _cells(self, stops: StopRules, rows: Floats, owner: Ints) -> Bools:
         own = self.matrix[owner]
