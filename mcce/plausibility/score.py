@@ -490,7 +490,7 @@ class Plausibility:
     def farthest(self, least: Floats | float) -> Floats:
         """Return the largest distance at which a row can have a score of `least`; -inf if there is none."""
         distances, shares = self._shares_of_distances
-        return distances[np.searchsorted(shares, least)]
+        return np.asarray(distances[np.searchsorted(shares, least)])
 
     @cached_property
     def _shares_of_distances(self) -> tuple[Floats, Floats]:
