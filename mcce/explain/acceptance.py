@@ -172,8 +172,12 @@ class Acceptance:
         stops = self.problem.stops
         if stops is None:
             return np.zeros(len(rows), dtype=np.int64)
-        kinds = [self._cells(each, rows, owner).any(axis=1) for each in stops.nested]
-        return np.sum(kinds, axis=0, dtype=np.int64)
+        seriousness = np.zeros(len(rows), dtype=np.int64)
+        left = np.arange(len(rows))
+        for rules in stops.nested:  # each reason of the next rules is one of these
+            left = left[self._cells(rules, rows[left], owner[left]).any(axis=1)]
+            seriousness[left] += 1
+        return seriousness
 
     def _cells(self, stops: StopRules, rows: Floats, owner: Ints) -> Bools:
         own = self.matrix[owner]

@@ -60,9 +60,10 @@ class Thinning:
     mutable : positions of the columns that may be crossed.
     tuples : the distinct values, as tuples of one column.
     numbers : positions of the mutable columns that hold numbers.
+    factuals : the factuals of the pool, encoded rows.
     """
 
-    def __init__(self, pool: Floats, mutable: Ints, tuples: Tuples, numbers: Ints) -> None:
+    def __init__(self, pool: Floats, mutable: Ints, tuples: Tuples, numbers: Ints, factuals: Floats) -> None:
         column = tuples.sets[tuples.which, 0]
         values = pool[tuples.draws, mutable[column]]
         order = np.lexsort((values, column))
@@ -70,16 +71,16 @@ class Thinning:
         first = np.searchsorted(column[order], np.arange(mutable.size + 1))
         self.rank = np.empty(order.size, dtype=np.int64)
         self.rank[order] = np.arange(order.size) - first[column[order]]
-        self.values = np.split(values[order], first[1:-1])  # sorted, by column
+        by_column = zip(np.split(values[order], first[1:-1]), mutable)
+        self.places = np.stack([np.searchsorted(ordered, factuals[:, j]) for ordered, j in by_column], axis=1)
         rounded_up = -(-np.diff(first) // MOST_VALUES)
         self.stride = np.where(np.isin(mutable, numbers), rounded_up, 1)
 
-    def keeps(self, factual: Floats, chosen: Ints) -> Bools:
-        """Return which of some tuples are examined for a factual, given its mutable values."""
+    def keeps(self, i: int, chosen: Ints) -> Bools:
+        """Return which of some tuples are examined for the i-th factual."""
         if (self.stride == 1).all():
             return np.ones(chosen.size, dtype=bool)
-        place = np.array([np.searchsorted(values, x) for values, x in zip(self.values, factual)])
-        column = self.column[chosen]
+        column, place = self.column[chosen], self.places[i]
         beyond = self.rank[chosen] - place[column]
         steps = np.where(beyond >= 0, beyond, -1 - beyond)
         return np.asarray(steps % self.stride[column] == 0)

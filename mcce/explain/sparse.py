@@ -244,12 +244,12 @@ class SparseSearch:
                 continue
             most = tuples.draws.size if size == 1 or few else NEAREST
             pool = pools.rows[begin:end]
-            thinning = Thinning(pool, self.searched, tuples, self.numbers) if size == 1 else None
-            for f in members:
-                factual = acceptance.matrix[f]
-                crossings = near.find(int(f), factual, begin, n_draws, tuples, most)
+            factuals = acceptance.matrix[members]
+            thinning = Thinning(pool, self.searched, tuples, self.numbers, factuals) if size == 1 else None
+            for i, f in enumerate(members):
+                crossings = near.find(int(f), factuals[i], begin, n_draws, tuples, most)
                 if thinning is not None:
-                    crossings = crossings.take(thinning.keeps(factual[self.searched], crossings.chosen))
+                    crossings = crossings.take(thinning.keeps(i, crossings.chosen))
                 made.append(crossings)
                 held += made[-1].chosen.size
                 if self._fill_memory(held, len(made), size):

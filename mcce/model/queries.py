@@ -10,12 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from mcce.base.arrays import Bools, Floats
+from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.exceptions import InputError, listing, spell_all, warn
 from mcce.model.decisions import Answer, Decision, compare_answers
 from mcce.rng import hash_rows
@@ -74,15 +75,21 @@ class CachedModel:
 
     def predict_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """Return the scores of encoded rows, and which have the wanted decision."""
-        keys = hash_rows(rows).tolist()
-        new = {key: i for i, key in enumerate(keys) if key not in self._place}
-        if new:
+        keys = hash_rows(rows)
+        places = self._places(keys)
+        new = np.flatnonzero(places < 0)
+        if new.size:
+            first = new[np.sort(np.unique(keys[new], return_index=True)[1])]
             with self._lock:
-                scores, wanted = self._question.predict_encoded(rows[list(new.values())])
-                self._count(len(new))
-            self._add(new, scores, wanted)
-        places = [self._place[key] for key in keys]
+                scores, wanted = self._question.predict_encoded(rows[first])
+                self._count(first.size)
+            self._add(keys[first].tolist(), scores, wanted)
+            places[new] = self._places(keys[new])
         return self._scores[places], self._wanted[places]
+
+    def _places(self, keys: UInts) -> Ints:
+        """Return the places of the answers about some rows, -1 for none."""
+        return np.fromiter(map(self._place.get, keys.tolist(), repeat(-1)), dtype=np.int64, count=keys.size)
 
     def remember(self, other: CachedModel) -> None:
         """Take over the answers of another one, which is not used any more."""

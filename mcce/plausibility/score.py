@@ -487,11 +487,16 @@ class Plausibility:
         made = MadeRows(rows, origins.places, origins.rows)
         return _distances(made, fold, self.neighbours, self.scale, enough, origins.near)
 
-    def farthest(self, least: float) -> float:
+    def farthest(self, least: Floats | float) -> Floats:
         """Return the largest distance at which a row can have a score of `least`; -inf if there is none."""
-        scores = np.append(-np.inf, self.nearness.values)  # the farthest first
-        enough = NEARNESS_COUNTS * self.nearness.share(scores) >= least
-        return -float(scores[enough.argmax()]) if enough.any() else -np.inf
+        distances, shares = self._shares_of_distances
+        return np.asarray(distances[np.searchsorted(shares, least)])
+
+    @cached_property
+    def _shares_of_distances(self) -> tuple[Floats, Floats]:
+        """Distances, the largest first and -inf last, and the shares at the others as they count in a score."""
+        scores = np.append(-np.inf, self.nearness.values)
+        return -np.append(scores, np.inf), NEARNESS_COUNTS * self.nearness.share(scores)
 
     def score(
         self, matrix: Floats, fold: Ints, origins: Origins | None = None, least: float | Floats = -np.inf
@@ -506,7 +511,7 @@ class Plausibility:
         scores = self.inner(rows, fold, origins)
         likely = scores >= least
         if likely.any():
-            distance = self.distance(rows, np.where(likely, fold, -1), origins)
+            distance = self.distance(rows, np.where(likely, fold, -1), origins, self.farthest(scores))
             scores = np.where(likely, self.join(scores, distance, origins), scores)
         return scores
 

@@ -387,7 +387,7 @@ def _check_finite(values: Floats, name: Hashable, where: str) -> None:
 
 
 def _check_exact(values: Floats, column: pd.Series[Any], where: str) -> None:
-    if not ptypes.is_float_dtype(column.dtype) and np.nanmax(np.abs(values), initial=0.0) >= EXACT:
+    if np.fmax.reduce(np.abs(values), initial=0.0) >= EXACT and not ptypes.is_float_dtype(column.dtype):
         raise InputError(
             *column_of(column.name, where),
             " holds integers of 2**53 or beyond, which cannot be compared exactly; drop it if it is "

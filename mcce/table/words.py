@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Hashable
+from functools import lru_cache
 
 
 def _words(text: str) -> frozenset[str]:
@@ -192,6 +193,7 @@ def is_education(name: Hashable) -> bool:
     return any(word in EDUCATION for word in name_words(name))
 
 
+@lru_cache(maxsize=4096)
 def is_unspecific(level: Hashable) -> bool:
     """Return whether a level means "other" or "unknown" and nothing else, or is a mark such as "?".
 
@@ -205,6 +207,7 @@ def is_unspecific(level: Hashable) -> bool:
     return UNSPECIFIC.issuperset(name_words(level))
 
 
+@lru_cache(maxsize=4096)
 def is_worse(level: Hashable) -> bool:
     """Return whether a level is usually a worse situation than others.
 
