@@ -168,7 +168,10 @@ class Acceptance:
         return self._cells(self.problem.stops, rows, owner)
 
     def seriousness(self, rows: Floats, owner: Ints) -> Ints:
-        """Return 0 for rows without such a reason, 1 for those with long steps, 2 with far steps, 3 for the others."""
+        """Return 0 for rows without such a reason, 1 for those with long steps, 2 with far steps, 3 for the others.
+
+        In a diverse set, which contains the sparsest rows by feature, long steps do not count.
+        """
         stops = self.problem.stops
         if stops is None:
             return np.zeros(len(rows), dtype=np.int64)
@@ -177,6 +180,8 @@ class Acceptance:
         for rules in stops.nested:  # each reason of the next rules is one of these
             left = left[self._cells(rules, rows[left], owner[left]).any(axis=1)]
             seriousness[left] += 1
+        if self.problem.settings.diverse:
+            seriousness[seriousness == 1] = 0
         return seriousness
 
     def _cells(self, stops: StopRules, rows: Floats, owner: Ints) -> Bools:
