@@ -85,6 +85,7 @@ MOST_CALIBRATING = 5_000  # rows for the calibration of nearness and of the row 
 NEAREST = 5
 CLASSES = 12  # classes of the values of a column
 MOST_TRIED = 40  # columns by which a tree may split
+MOST_ASSOCIATED = 1_000  # rows by which they are chosen
 FEWEST = 20.0  # fewest rows of a leaf
 DEPTH = 12
 LEVEL = 0.05  # level of all splits of a node together
@@ -738,6 +739,8 @@ def _choose_tried(classes: Ints, weight: Floats) -> Ints:
     if p - 1 <= MOST_TRIED:
         return np.stack([np.delete(np.arange(p), j) for j in range(p)])
     association = np.full((p, p), -np.inf)
+    some = np.unique(np.linspace(0, weight.size - 1, MOST_ASSOCIATED).astype(np.intp))
+    classes, weight = np.ascontiguousarray(classes[:, some]), weight[some]
     associate(classes, weight, np.empty((CLASSES + 2, CLASSES + 2)), association)
     return np.sort(np.argsort(-association, axis=1, kind="stable")[:, :MOST_TRIED], axis=1)
 
