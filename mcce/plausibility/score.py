@@ -10,9 +10,10 @@ parts, so that a likely cell cannot compensate for an unlikely one:
    column changes: its values are grouped into classes, and a node is split by the other column with the largest
    chi-square statistic, if it is significant (level 0.05 over all splits of a node, Bonferroni). The trees thus detect
    changes of spread and of modes as well as of means. In wide tables, a tree uses only the 40 columns that are most
-   associated with its column, by the chi-square statistic of their classes. The conditional density in a leaf is given
-   by the counts of the bins of the column, smoothed over neighbouring bins, plus a third of a row distributed like the
-   marginal: per bin for levels, missing values and numbers that many rows share; per unit for other numbers.
+   associated with its column, by the chi-square statistic of their classes in at most 1,000 rows. The conditional
+   density in a leaf is given by the counts of the bins of the column, smoothed over neighbouring bins, plus a third of
+   a row distributed like the marginal: per bin for levels, missing values and numbers that many rows share; per unit
+   for other numbers.
 3. Cells. The share of a cell is the share of real cells of its column, each scored out of fold, with a log density as
    low or lower. The first part is the smallest share of a cell. The second is the distance of a row from the ranges of
    the rows outside its fold.
