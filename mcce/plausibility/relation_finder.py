@@ -257,7 +257,7 @@ class _Finder(SearchedColumns):
 
     def __init__(self, matrix: Floats, schema: Schema, labels: Sequence[Any] | None = None) -> None:
         super().__init__(matrix, schema, labels)
-        self.has_missing = np.isnan(self.screen).any(axis=0)
+        self.has_missing = np.asarray(np.isnan(self.screen).any(axis=0))
         self.ordered = np.array([self.is_ordered(j) for j in range(len(self.features))], dtype=bool)
         self.n_functions = 4 * len(self.varying) * (len(self.varying) - 1)  # number tried
         self.chances: dict[tuple[int, int], float] = {}  # log chances of functions
@@ -407,7 +407,7 @@ class _Finder(SearchedColumns):
         is_distinct = self.ordered[x] and (values[1:] != values[:-1]).sum() + 1 > values.size / 2
         # if values occur once each, only monotone functions and functions with bands are evidence
         repeated = self.sample.shape[0] - self.n_values[x]
-        repeats = np.asarray(repeated * np.log(np.maximum(self.n_values, 1)) >= -self.least(self.n_functions))
+        repeats = repeated * np.log(np.maximum(self.n_values, 1)) >= -self.least(self.n_functions)
         seen = np.setdiff1d(self.varying, x)
         for some in (slice(None, None, FEW_OF_SCREENED), slice(None)):  # few rows exclude most columns
             of, rest = values[some], self.screen[order[some][:, None], seen]
