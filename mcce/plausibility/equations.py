@@ -213,6 +213,7 @@ class _Dictionary:
         self.of = of
         self.missing = np.isnan(filled)
         self.atoms, _ = _standardised(filled)
+        self.rows = np.ascontiguousarray(self.atoms.T)
         usable = (np.abs(self.atoms).sum(axis=0) > 0.0) & (self.missing.mean(axis=0) < 0.5)
         self.usable = usable
 
@@ -225,41 +226,49 @@ class _Dictionary:
         allowed = np.sqrt(np.nansum(slack**2, axis=0)) / length
         allowed = np.where(np.isfinite(allowed), np.maximum(2.0 * allowed, 1e-7), 0.0)
         active = np.flatnonzero((allowed > 0.0) & (np.abs(y).sum(axis=0) > 0.0) & (of_target != besides))
-        residual = y[:, active]
-        barred = (of_target[active][:, None] == self.of[None, :]) | ~self.usable | (self.of == besides)[None, :]
-        left = np.ones(barred.shape)  # squared norm of each atom orthogonal to the selected ones
+        residual = y.T[active]  # a row for each target, as the atoms below
+        barred = (of_target[active][:, None] == self.of) | ~self.usable | (self.of == besides)
+        left = np.where(barred, np.inf, 1.0)  # squared norm of each atom orthogonal to the selected ones
         basis: list[Floats] = []  # by step, one direction for each target
         chosen = np.empty((active.size, 0), dtype=np.intp)
         for step in range(most):
             if not active.size:
                 return
-            gain = (residual.T @ self.atoms) ** 2 / np.maximum(left, 1e-9)
-            gain[barred | (left < 1e-9)] = -1.0
+            gain = residual @ self.atoms
+            np.square(gain, out=gain)
+            gain /= left
             pick = gain.argmax(axis=1)
-            usable = gain[np.arange(active.size), pick] > 0.0
-            direction = self.atoms[:, pick].copy()
+            gains = gain[np.arange(active.size), pick]
+            # the squared size of the residual will be that of before minus the gain
+            may_be = 1.01 * (LEFT[step] if step + 1 < most else 1.0 - self.least_fit)
+            some = np.flatnonzero((gains > 0.0) & (_dots(residual, residual) - gains <= may_be))
+            active, pick, residual = active[some], pick[some], residual[some]
+            basis = [each[some] for each in basis]
+            chosen = np.column_stack([chosen[some], pick])
+            direction = self.rows[pick]
             for each in basis:
-                direction -= each * (each * direction).sum(axis=0)
-            norm = np.sqrt((direction**2).sum(axis=0))
-            usable &= norm > 1e-6
-            direction = direction / np.where(norm > 0.0, norm, 1.0)
-            residual = residual - direction * (direction * residual).sum(axis=0)
-            left = left - (direction.T @ self.atoms) ** 2
-            chosen = np.column_stack([chosen, pick])
-            barred[np.arange(active.size), pick] = True
-            size = np.sqrt((residual**2).sum(axis=0))
+                direction -= each * _dots(each, direction)[:, None]
+            norm = np.sqrt(_dots(direction, direction))
+            usable = norm > 1e-6
+            direction /= np.where(norm > 0.0, norm, 1.0)[:, None]
+            residual -= direction * _dots(direction, residual)[:, None]
+            size = np.sqrt(_dots(residual, residual))
             fits = usable & (size <= np.maximum(allowed[active], 0.0)) & (size**2 <= 1.0 - self.least_fit)
             for at in np.flatnonzero(fits):
                 yield int(active[at]), chosen[at].tolist()
-            keep = usable & ~fits & (size**2 < LEFT[step])
-            active, residual, left, barred, chosen = (
-                active[keep],
-                residual[:, keep],
-                left[keep],
-                barred[keep],
-                chosen[keep],
-            )
-            basis = [each[:, keep] for each in [*basis, direction]]
+            if step + 1 == most:
+                return
+            kept = np.flatnonzero(usable & ~fits & (size**2 < LEFT[step]))
+            active, residual, chosen, left = active[kept], residual[kept], chosen[kept], left[some[kept]]
+            basis = [each[kept] for each in [*basis, direction]]
+            left -= (basis[-1] @ self.atoms) ** 2
+            left[left < 1e-9] = np.inf
+            left[np.arange(active.size), pick[kept]] = np.inf
+
+
+def _dots(one: Floats, other: Floats) -> Floats:
+    """Return the scalar product of each row with the same row of another array."""
+    return np.asarray(np.einsum("ij,ij->i", one, other))
 
 
 def _standardised(values: Floats) -> tuple[Floats, Floats]:

@@ -652,13 +652,13 @@ def linear_parts(made, some, scores, precision, known, product, residual, square
         slot = f % known.holds.size
         if known.holds[slot] != f:
             expand_row(origins[f], scores, product)
+            known.product[slot] = 0.0
+            for g in range(product.size):  # by rows of the symmetric matrix, which the compiler vectorises
+                for e in range(product.size):
+                    known.product[slot, e] += precision.matrix[g, e] * product[g]
             known.square[slot] = 0.0
             for e in range(product.size):
-                total = 0.0
-                for g in range(product.size):
-                    total += precision.matrix[e, g] * product[g]
-                known.product[slot, e] = total
-                known.square[slot] += product[e] * total
+                known.square[slot] += product[e] * known.product[slot, e]
             known.holds[slot] = f
         for e in range(product.size):
             product[e] = known.product[slot, e]

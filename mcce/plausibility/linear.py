@@ -178,7 +178,7 @@ def _precision(z: Floats, share: float) -> Floats:
     from sklearn.covariance import empirical_covariance, ledoit_wolf_shrinkage, shrunk_covariance
 
     covariance = shrunk_covariance(empirical_covariance(z), share * ledoit_wolf_shrinkage(z))
-    return np.asarray(scipy.linalg.pinvh(covariance + RIDGE * np.eye(d)))
+    return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(covariance + RIDGE * np.eye(d)), np.eye(d)))
 
 
 def _choose_share(z: Floats) -> float:

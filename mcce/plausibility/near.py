@@ -189,14 +189,17 @@ def _screened_ratios(logs: Floats, size: int) -> Iterator[tuple[list[int], list[
     n, d = logs.shape
     columns = np.array(list(combinations(range(d), size)), dtype=np.intp).reshape(-1, size)
     weights = np.array(EXPONENTS[size], dtype=np.float64)
+    pairs = np.triu_indices(size)
+    products = (weights[:, pairs[0]] * weights[:, pairs[1]] * np.where(pairs[0] == pairs[1], 1.0, 2.0)).T
     narrow = np.zeros((columns.shape[0], weights.shape[0]), dtype=bool)
     for start in range(SUBSETS):
         rows = logs[np.unique(np.linspace(start, n - SUBSETS + start, SUBSET_ROWS).astype(np.intp))]
         covariance = _covariance(rows)
         scale = np.sqrt(np.diag(covariance))
-        within = covariance[columns[:, :, None], columns[:, None, :]]
-        variance = np.einsum("ci,nij,cj->nc", weights, within, weights)
-        widest = (np.abs(weights)[None, :, :] * scale[columns][:, None, :]).max(axis=2)
+        variance = covariance[columns[:, pairs[0]], columns[:, pairs[1]]] @ products
+        widest = np.full(variance.shape, -np.inf)
+        for k in range(size):
+            np.maximum(widest, scale[columns[:, k], None] * np.abs(weights[:, k]), out=widest)
         narrow |= variance <= (SCREENED * NARROW * widest) ** 2
     for at, form in zip(*np.nonzero(narrow)):
         yield columns[at].tolist(), list(EXPONENTS[size][form])

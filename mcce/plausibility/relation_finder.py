@@ -85,6 +85,7 @@ from mcce.table.frames import own_frame
 from mcce.wording import PythonOnly, Setting
 
 MOST_SUMMED = 250  # columns whose sums, differences, products and quotients are tried
+FEW_OF_SCREENED = 8  # one in so many screened rows excludes most pairs
 LINKED = 5  # columns of a tied group that all others are compared with
 MOST_NAMED = 5  # relations in a warning
 LONGER = 1000  # penalty of a difference, in characters
@@ -256,6 +257,8 @@ class _Finder(SearchedColumns):
 
     def __init__(self, matrix: Floats, schema: Schema, labels: Sequence[Any] | None = None) -> None:
         super().__init__(matrix, schema, labels)
+        self.has_missing = np.asarray(np.isnan(self.screen).any(axis=0))
+        self.ordered = np.array([self.is_ordered(j) for j in range(len(self.features))], dtype=bool)
         self.n_functions = 4 * len(self.varying) * (len(self.varying) - 1)  # number tried
         self.chances: dict[tuple[int, int], float] = {}  # log chances of functions
         self.triples: list[tuple[int, ...]] = []  # columns of sums, products etc., the determined one first
@@ -397,21 +400,29 @@ class _Finder(SearchedColumns):
 
     def _seem_functions_of(self, x: int) -> list[int]:
         """Return the columns that another one seems to determine, judged by a few rows."""
-        known = self.screen[~np.isnan(self.screen[:, x])]
-        rows = known[np.argsort(known[:, x], kind="stable")]
-        new = np.concatenate([[True], rows[1:, x] != rows[:-1, x]])
-        head = rows[np.maximum.accumulate(np.where(new, np.arange(new.size), 0))]
-        seen = ~((rows != head) & ~np.isnan(rows) & ~np.isnan(head)).any(axis=0)
-        if self.is_ordered(x) and new.sum() > new.size / 2:  # most values occur once: any column is a function
-            rises = ~(rows < np.fmax.accumulate(rows)).any(axis=0)
-            falls = ~(rows > np.fmin.accumulate(rows)).any(axis=0)
-            bands = (rows[1:] != rows[:-1]).sum(axis=0) < self.n_values
-            # if values occur once each, only monotone functions and functions with bands are evidence
-            repeated = self.sample.shape[0] - self.n_values[x]
-            repeats = repeated * np.log(np.maximum(self.n_values, 1)) >= -self.least(self.n_functions)
-            may_be = bands | repeats | np.isnan(rows).any(axis=0)
-            seen &= rises | falls | (may_be & ~np.array([self.is_ordered(j) for j in range(len(self.features))]))
-        return [y for y in self.varying if y != x and seen[y]]
+        order = np.argsort(self.screen[:, x], kind="stable")
+        order = order[: order.size - int(np.isnan(self.screen[:, x]).sum())]
+        values = self.screen[order, x]
+        # if most values occur once, any column is a function
+        is_distinct = self.ordered[x] and (values[1:] != values[:-1]).sum() + 1 > values.size / 2
+        # if values occur once each, only monotone functions and functions with bands are evidence
+        repeated = self.sample.shape[0] - self.n_values[x]
+        repeats = repeated * np.log(np.maximum(self.n_values, 1)) >= -self.least(self.n_functions)
+        seen = np.setdiff1d(self.varying, x)
+        for some in (slice(None, None, FEW_OF_SCREENED), slice(None)):  # few rows exclude most columns
+            of, rest = values[some], self.screen[order[some][:, None], seen]
+            new = np.ones(of.size, dtype=bool)
+            new[1:] = of[1:] != of[:-1]
+            head = rest[np.maximum.accumulate(np.where(new, np.arange(new.size), 0))]
+            kept = ~((rest != head) & ~np.isnan(rest) & ~np.isnan(head)).any(axis=0)
+            if is_distinct:
+                rises = ~(rest < np.fmax.accumulate(rest)).any(axis=0)
+                falls = ~(rest > np.fmin.accumulate(rest)).any(axis=0)
+                bands = (rest[1:] != rest[:-1]).sum(axis=0) < self.n_values[seen]
+                may_be = bands | repeats[seen] | self.has_missing[seen]
+                kept &= rises | falls | (may_be & ~self.ordered[seen])
+            seen = seen[kept]
+        return sorted(seen.tolist(), key=self.rank.__getitem__)
 
     def _chance(self, x: int, y: int) -> float:
         if (x, y) not in self.chances:
@@ -640,12 +651,20 @@ class _Finder(SearchedColumns):
         slack = np.column_stack([slack_of(self.features[j], rows[:, place]) for place, j in enumerate(columns)])
         slack = np.where(np.isnan(slack), 0.0, slack)
         for kind, (sign, compute) in _FORMS.items():
-            first = compute(rows[0][:, None], rows[0][None, :])
+            first = compute(rows[0][:, None], rows[0][None, :]).ravel()
+            order = np.argsort(first)  # missing results last
+            ordered = first[order]
+            ends = rows[0] + np.outer((-1.0, 1.0), slack[0] + 1e-9 * np.abs(rows[0]))  # checked exactly below
+            low, high = np.searchsorted(ordered, ends[0], "left"), np.searchsorted(ordered, ends[1], "right")
+            unknown = order[np.searchsorted(ordered, np.nan) :]
             for target in range(len(columns)):
-                one, other = np.nonzero(~(np.abs(first - rows[0, target]) > slack[0, target]))
+                near = (
+                    order if np.isnan(rows[0, target]) else np.concatenate([order[low[target] : high[target]], unknown])
+                )
+                one, other = np.divmod(np.sort(near), len(columns))
                 kept = (one != target) & (other != target) & ((one < other) if sign in "+*" else (one != other))
                 one, other = one[kept], other[kept]
-                at = 1
+                at = 0
                 while one.size and at < rows.shape[0]:  # the fewer pairs are left, the more rows per step
                     some = slice(at, at + max(1, 20_000 // one.size))
                     off = np.abs(compute(rows[some, one], rows[some, other]) - rows[some, [target]])

@@ -10,9 +10,10 @@ parts, so that a likely cell cannot compensate for an unlikely one:
    column changes: its values are grouped into classes, and a node is split by the other column with the largest
    chi-square statistic, if it is significant (level 0.05 over all splits of a node, Bonferroni). The trees thus detect
    changes of spread and of modes as well as of means. In wide tables, a tree uses only the 40 columns that are most
-   associated with its column, by the chi-square statistic of their classes. The conditional density in a leaf is given
-   by the counts of the bins of the column, smoothed over neighbouring bins, plus a third of a row distributed like the
-   marginal: per bin for levels, missing values and numbers that many rows share; per unit for other numbers.
+   associated with its column, by the chi-square statistic of their classes in at most 1,000 rows. The conditional
+   density in a leaf is given by the counts of the bins of the column, smoothed over neighbouring bins, plus a third of
+   a row distributed like the marginal: per bin for levels, missing values and numbers that many rows share; per unit
+   for other numbers.
 3. Cells. The share of a cell is the share of real cells of its column, each scored out of fold, with a log density as
    low or lower. The first part is the smallest share of a cell. The second is the distance of a row from the ranges of
    the rows outside its fold.
@@ -85,6 +86,7 @@ MOST_CALIBRATING = 5_000  # rows for the calibration of nearness and of the row 
 NEAREST = 5
 CLASSES = 12  # classes of the values of a column
 MOST_TRIED = 40  # columns by which a tree may split
+MOST_ASSOCIATED = 1_000  # rows by which they are chosen
 FEWEST = 20.0  # fewest rows of a leaf
 DEPTH = 12
 LEVEL = 0.05  # level of all splits of a node together
@@ -743,6 +745,8 @@ def _choose_tried(classes: Ints, weight: Floats) -> Ints:
     if p - 1 <= MOST_TRIED:
         return np.stack([np.delete(np.arange(p), j) for j in range(p)])
     association = np.full((p, p), -np.inf)
+    some = np.unique(np.linspace(0, weight.size - 1, MOST_ASSOCIATED).astype(np.intp))
+    classes, weight = np.ascontiguousarray(classes[:, some]), weight[some]
     associate(classes, weight, np.empty((CLASSES + 2, CLASSES + 2)), association)
     return np.sort(np.argsort(-association, axis=1, kind="stable")[:, :MOST_TRIED], axis=1)
 

@@ -47,7 +47,7 @@ class TogetherSearch:
                 continue
             is_level = self._is_level(j, value)
             for at in np.flatnonzero(possible[:, place]):
-                if self.levels[at] != j and not is_level:
+                if self.levels[at] != j:
                     found.extend(self._with_levels(j, value, self.shown[:, place], self.levels[at]))
             first = groups.setdefault(self.shown[:, place].tobytes(), place)
             i, other = self.marks[first]
@@ -91,7 +91,9 @@ class TogetherSearch:
             if i != j:
                 says = partial(self._says_together, i, value, j, other)
                 yield int(differ[at, to]), 1, (i, j), shown[:, firsts[to]], says
-        for by in self.levels:
+        places = np.flatnonzero(~self.is_level[firsts])
+        held = held[:, places]
+        for by in self.levels if places.size else ():
             indicators = self._indicators(by)
             total = indicators.sum(axis=0)[:, None]
             with_it = indicators.T @ held
@@ -99,11 +101,12 @@ class TogetherSearch:
             errors = np.minimum(with_it, total - with_it).sum(axis=0)
             n_sets = int((total > 0).sum())
             likely = (errors <= MOST_SOFT * n) & ~most[0] & most.any(axis=0) & (most.sum(axis=0) < n_sets)
-            for at in np.flatnonzero(likely & ~self.is_level[firsts]):
-                j, value = marks[firsts[at]]
+            for at in np.flatnonzero(likely):
+                place = firsts[places[at]]
+                j, value = marks[place]
                 if j != by:
                     says = partial(self._says_with_levels, by, np.flatnonzero(most[1:, at]), j, value)
-                    yield int(errors[at]), n_sets, (by, j), shown[:, firsts[at]], says
+                    yield int(errors[at]), n_sets, (by, j), shown[:, place], says
 
     def _indicators(self, by: int) -> npt.NDArray[np.float32]:
         """Return the indicators of missing values and of each level of a column; their sums are exact."""
@@ -111,15 +114,19 @@ class TogetherSearch:
         return (codes[:, None] == np.arange(-1.0, self.features[by].n_levels)).astype(np.float32)
 
     def _possible_levels(self) -> Bools:
-        """Return for each column of levels and mark whether the mark holds in all or none of the rows of each level."""
-        shown = self.shown.astype(np.float32)
-        known = [np.isnan(value) | ~np.isnan(self.columns.sample[:, j]) for j, value in self.marks]
-        shown_or_not = np.array(known, dtype=np.float32).reshape(shown.T.shape).T
+        """Return for each column of levels and mark whether the mark holds in all or none of the rows of each level.
+
+        Marks that are levels have a separate search.
+        """
         found = np.zeros((len(self.levels), len(self.marks)), dtype=bool)
-        for at, by in enumerate(self.levels):
+        places = np.flatnonzero(~self.is_level)
+        shown = self.shown[:, places].astype(np.float32)
+        known = [np.isnan(self.marks[k][1]) | ~np.isnan(self.columns.sample[:, self.marks[k][0]]) for k in places]
+        shown_or_not = np.array(known, dtype=np.float32).reshape(shown.T.shape).T
+        for at, by in enumerate(self.levels if places.size else ()):
             levels = self._indicators(by)[:, 1:].T
             with_it = levels @ shown
-            found[at] = ~((with_it > 0) & (with_it < levels @ shown_or_not)).any(axis=0)
+            found[at, places] = ~((with_it > 0) & (with_it < levels @ shown_or_not)).any(axis=0)
         return found
 
     def _says_with_levels(self, by: int, codes: Ints, j: int, value: float) -> str | None:
