@@ -26,7 +26,7 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.distances.measures import Distance, stack
-from mcce.explain.kernels import mark_first, step_table, tuple_steps
+from mcce.explain.kernels import mark_first, step_table
 
 MOST_VALUES = 24  # values of a single number that are examined first
 MOST_TUPLES = 60_000  # examined tuples of a pool; of its first draws if there are more
@@ -145,8 +145,9 @@ class NearestCrossings:
         """Return the tuples that differ from the factual in all their columns: all, or the `most` nearest (step 3)."""
         table = np.empty((self.mutable.size, n_draws))
         step_table(self.cells, begin, factual, self.mutable, self.steps, self.tables, table)
-        steps = np.empty(tuples.draws.size)
-        tuple_steps(table, tuples.draws, tuples.which, tuples.sets, steps)
+        steps = np.zeros(tuples.draws.size)  # inf if a column of the tuple does not change
+        for columns in tuples.sets.T:
+            steps += table[columns[tuples.which], tuples.draws]
         changed = np.flatnonzero(steps < np.inf)
         if changed.size <= most:
             return Crossings(f, begin, tuples, changed, steps[changed])

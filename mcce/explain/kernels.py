@@ -61,12 +61,3 @@ def step_table(cells, begin, factual, columns, steps, tables, table):
                 table[a, i] = np.inf
             else:
                 table[a, i] = step(steps, tables, 0, j, value, x)
-
-
-@entry
-def tuple_steps(table, draws, which, sets, total):
-    """Write the sum of the steps of each tuple; inf if one of its columns does not change."""
-    for t in range(draws.size):
-        total[t] = 0.0
-        for a in sets[which[t]]:
-            total[t] += table[a, draws[t]]

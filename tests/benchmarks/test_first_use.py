@@ -7,7 +7,7 @@ KERNELS = {
     "_hash_cells", "expand_rows", "find_leaves", "grow_cells", "grow_nodes", "linear_parts", "log_densities",
     "mark_first", "mean_of_nearest",
     "measure_candidates", "pick_donor", "route_any", "route_numbers", "score_cells", "share_cells",
-    "step_table", "tuple_steps",
+    "step_table",
 }  # fmt: skip
 
 

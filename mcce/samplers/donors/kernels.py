@@ -69,22 +69,19 @@ def _place(ordered, first, last, x):
 @entry
 def pick_donor(key, draws, rows, leaves, start, size, values, out):
     """Draw one of the donors in each row's leaves; `leaves` has one row per tree."""
-    if leaves.shape[0] == 1:  # most samplers have one tree, whose loop needs no branches
-        leaf = leaves[0]
-        for i in range(out.size):
-            word = philox(key, draws[i], rows[i])[0]
-            out[i] = values[start[leaf[i]] + multiply_high(word, uint64(size[leaf[i]]))]
-        return
     for i in range(out.size):
-        total = uint64(0)
-        for t in range(leaves.shape[0]):
+        node = leaves[0, i]
+        total = uint64(size[node])
+        for t in range(1, leaves.shape[0]):
             total += uint64(size[leaves[t, i]])
-        chosen = np.int64(multiply_high(philox(key, draws[i], rows[i])[0], total))
+        word, _ = philox(key, draws[i], rows[i])
+        chosen = np.int64(multiply_high(word, total))
         t = 0
-        while chosen >= size[leaves[t, i]]:
-            chosen -= size[leaves[t, i]]
+        while t + 1 < leaves.shape[0] and chosen >= size[node]:
+            chosen -= size[node]
             t += 1
-        out[i] = values[start[leaves[t, i]] + chosen]
+            node = leaves[t, i]
+        out[i] = values[start[node] + chosen]
 
 
 @entry
@@ -361,15 +358,23 @@ def _sum_all(runs, begin, end, x, scale, own, own_value):
 def _sum_near(runs, begin, end, x, scale, own, own_value):
     """Sum the kernels of those runs at x that are not negligible relative to the nearest, without `own` donors."""
     at = _place(runs.value, begin, end, x)
+    value, count = runs.value, runs.count
     nearest = np.inf
-    for r in range(max(at - 2, begin), min(at + 2, end)):  # one on either side may be the one left out
-        if runs.value[r] != own_value or runs.count[r] > own:
-            z = (x - runs.value[r]) * scale
-            nearest = min(nearest, z * z)
-    low, high = at, at
-    while low > begin and ((x - runs.value[low - 1]) * scale) ** 2 <= nearest + _NEGLIGIBLE:
+    for r in range(at - 2, at + 2):  # one on either side may be the one left out
+        if begin <= r < end and (value[r] != own_value or count[r] > own):
+            z = (x - value[r]) * scale
+            if z * z < nearest:
+                nearest = z * z
+    low = high = at
+    while low > begin:
+        z = (x - value[low - 1]) * scale
+        if z * z > nearest + _NEGLIGIBLE:
+            break
         low -= 1
-    while high < end and ((x - runs.value[high]) * scale) ** 2 <= nearest + _NEGLIGIBLE:
+    while high < end:
+        z = (x - value[high]) * scale
+        if z * z > nearest + _NEGLIGIBLE:
+            break
         high += 1
     return _sum_all(runs, low, high, x, scale, own, own_value)
 
@@ -477,25 +482,23 @@ def _sum_kernels(runs, cells, node, x, bandwidth, own, own_value):
 @inner
 def _share(margin, place, is_atom, x, own):
     """Return the margin's mass or density of x, without a training row of weight `own`."""
-    n = margin.n
+    n, grid, density = margin.n, margin.grid, margin.density
+    last = grid.size - 1
     if is_atom:
-        pseudo = 1.0 if margin.grid.size == 0 else 0.0  # spread over the levels, so that no level is impossible
+        pseudo = 1.0 if last < 0 else 0.0  # spread over the levels, so that no level is impossible
         mass = (margin.counts[place] - own + pseudo / margin.atoms.size) / max(n - own + pseudo, 1.0)
         return max(mass, 0.0)  # zero for a value that the left-out row did not have
-    last = margin.grid.size - 1
-    if last < 0 or x < margin.grid[0] or x > margin.grid[last]:
+    if last < 0 or x < grid[0] or x > grid[last]:
         return 0.0
-    step = (margin.grid[last] - margin.grid[0]) / last
-    at = min(np.int64((x - margin.grid[0]) / step), last - 1)
-    while at > 0 and margin.grid[at] > x:
+    at = np.int64((x - grid[0]) / ((grid[last] - grid[0]) / last))
+    while at > 0 and (at >= last or grid[at] > x):
         at -= 1
-    while at < last - 1 and margin.grid[at + 1] <= x:
+    while at < last - 1 and grid[at + 1] <= x:
         at += 1
-    slope = (margin.density[at + 1] - margin.density[at]) / (margin.grid[at + 1] - margin.grid[at])
-    density = margin.density[at] + slope * (x - margin.grid[at])
+    here = density[at] + (density[at + 1] - density[at]) / (grid[at + 1] - grid[at]) * (x - grid[at])
     if margin.bandwidth > 0.0:
-        density = max(density - own / (n * margin.bandwidth * _ROOT_TAU), 0.0) * n / max(n - own, 1.0)
-    return density
+        here = max(here - own / (n * margin.bandwidth * _ROOT_TAU), 0.0) * n / max(n - own, 1.0)
+    return here
 
 
 @entry
