@@ -513,7 +513,7 @@ class Counterfactuals:
         >>> found.suspicious().head(2)
                 severity               reasons                           words
         id rank
-        72 1        stop  from nothing to much  savings rises from 0 to 66,200
+        72 1        stop  large rise from zero  savings rises from 0 to 66,200
         """
         usual = self._known_usual()
         if usual is None:
@@ -639,7 +639,7 @@ class Counterfactuals:
 
         `reason` and `prediction` are those of `unexplained`. Unless the factual already has the wanted decision, its
         candidates are drawn again and examined: how many were `drawn`, how many were `rejected` and by which
-        constraint, how many are `plausible`, for how many the model was queried (`asked`), the prediction of the
+        constraint, how many are `plausible`, for how many the model was queried (`queried`), the prediction of the
         candidate `nearest` to the decision and that row (`nearest_row`), and what `would_help`: more draws, or the
         removal of one requirement, determined by trial. A loaded result returns what `with_why_unexplained` stored. See
         `mcce.explain.followup`.

@@ -131,44 +131,44 @@ def cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def compile(function: Callable[..., Any]) -> Any:
         compiled = njit(**options)(function)
-        compiled.compile = _whole(compiled.compile)
+        compiled.compile = _uninterrupted(compiled.compile)
         compiled._cache = _KernelCache(function)
         return compiled
 
     return compile
 
 
-def _whole(compile: Callable[..., Any]) -> Callable[..., Any]:
+def _uninterrupted(compile: Callable[..., Any]) -> Callable[..., Any]:
     """Return the compile function of a kernel with interrupts and garbage collection deferred."""
 
-    def compile_whole(signature: Any) -> Any:
+    def compile_uninterrupted(signature: Any) -> Any:
         collects = gc.isenabled()
         gc.disable()
         try:
-            with _interrupts_put_off():
+            with _defer_interrupts():
                 return compile(signature)
         finally:
             if collects:
                 gc.enable()
 
-    return compile_whole
+    return compile_uninterrupted
 
 
 @contextmanager
-def _interrupts_put_off() -> Iterator[None]:
+def _defer_interrupts() -> Iterator[None]:
     """Defer an interrupt to the end of the block; only the main thread receives interrupts."""
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
         return
-    came: list[Any] = []
-    signal.signal(signal.SIGINT, lambda *arguments: came.append(arguments))
+    received: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *arguments: received.append(arguments))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if came:
-            before(*came[0])
+        if received:
+            before(*received[0])
 
 
 _warned: set[str] = set()

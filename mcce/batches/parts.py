@@ -24,7 +24,7 @@ from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError, MCCEError, MCCEWarning, ModelError
 from mcce.explain.problem import encode_factuals
 from mcce.explain.protocol import Explainer
-from mcce.explain.reference import Unusual, collected_quietly
+from mcce.explain.reference import Unusual, collect_warnings
 from mcce.explain.tabulate import with_left_out
 from mcce.records.canonical import canonical
 from mcce.records.record import make_bodies
@@ -130,7 +130,7 @@ def explain_part(explainer: Explainer, request: Request, part: Part) -> Explaine
 def _explain(explainer: Explainer, request: Request, part: Part) -> Explained:
     done = replace(part, rows=replace(part.rows, frame=part.rows.frame.iloc[:0], lines=None))
     try:
-        with collected_quietly() as unusual:
+        with collect_warnings() as unusual:
             part, found = _explain_good(explainer, request, part, unusual)
         files = _as_files(found, explainer.generator_.schema_, request, part)
         if request.records:

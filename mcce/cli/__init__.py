@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         printed: set[str] = set()
 
         def print_once(message: Warning | str, *_: object, **__: object) -> None:
-            words = _worded(message) if isinstance(message, Message) else str(message)
+            words = _format_message(message) if isinstance(message, Message) else str(message)
             if words not in printed:
                 printed.add(words)
                 notify(f"warning: {words}")
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             problem = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             notify(f"error: {problem}. Check the name, the folder and its permissions.")
         except MCCEError as error:
-            notify(f"error: {_worded(error)}")
+            notify(f"error: {_format_message(error)}")
         except KeyboardInterrupt:
             notify("interrupted; unfinished files were not written")
             return INTERRUPTED
@@ -113,7 +113,7 @@ def make_parser(command: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
-def _worded(message: Message) -> str:
+def _format_message(message: Message) -> str:
     if all(isinstance(part, str) for part in message.args):
         return str(message)
     from mcce.cli.wording import COMMAND_LINE  # imports the families of samplers and generators

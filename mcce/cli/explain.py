@@ -21,7 +21,7 @@ from mcce.cli.options import check_letters, complete
 from mcce.cli.outputs import Outputs, Style, check_outputs, write
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
-from mcce.explain.followup import MOST_TOLD
+from mcce.explain.followup import MOST_EXPLAINED
 from mcce.report.languages import read_texts, text_of
 from mcce.report.names import Names
 
@@ -81,7 +81,7 @@ def _explain(job: Job, arguments: argparse.Namespace, options: dict[str, Any]) -
     else:
         found = job.explainer.explain(job.factuals, constraints=demanded, **options)
         if demanded or {"max_changes", "max_gower", "robust"} & {*options}:
-            found = found.with_why_unexplained(MOST_TOLD)
+            found = found.with_why_unexplained(MOST_EXPLAINED)
     return found if arguments.explainer is None else _reword(found, arguments)
 
 

@@ -23,10 +23,10 @@ from mcce.constraints.conditions import (
     Compared,
     Computed,
     Condition,
+    Conjunction,
     Constant,
-    Every,
+    Disjunction,
     IsMissing,
-    Some,
     Value,
     Where,
     columns_read,
@@ -64,7 +64,7 @@ def _solve(node: Condition, column: int, rows: Floats, factuals: Floats, n_level
     if isinstance(node, IsMissing):
         nothing = everything_where(np.zeros(rows.shape[0], dtype=bool), n_levels)
         return Within(nothing.low, nothing.high, nothing.levels, np.ones(rows.shape[0], dtype=bool))
-    if isinstance(node, Every):
+    if isinstance(node, Conjunction):
         parts = [_solve(part, column, rows, factuals, n_levels) for part in node.parts]
         found = everything(rows.shape[0], n_levels)
         for part in parts:
@@ -72,7 +72,7 @@ def _solve(node: Condition, column: int, rows: Floats, factuals: Floats, n_level
                 return None
             found = found & part
         return found
-    if isinstance(node, Some):
+    if isinstance(node, Disjunction):
         return _solve_disjunction(node, column, rows, factuals, n_levels)
     if isinstance(node, Where) and not reads(node.condition, column):
         then = _solve(node.then, column, rows, factuals, n_levels)
@@ -83,7 +83,7 @@ def _solve(node: Condition, column: int, rows: Floats, factuals: Floats, n_level
     return None
 
 
-def _solve_disjunction(node: Some, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within | None:
+def _solve_disjunction(node: Disjunction, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within | None:
     """Return the values allowed by an `or`, if these are levels or one interval."""
     open_parts = [part for part in node.parts if reads(part, column)]
     if len(open_parts) > 1 and not n_levels:
@@ -126,7 +126,7 @@ def _computed(target: Computed, sign: str, other: Value, column: int, rows: Floa
     if target.function == "abs" and sign in ("<", "<="):
         (inner,) = target.parts
         sides = Compared(inner, sign, other), Compared(Computed("-", (Constant(0.0), other)), sign, inner)
-        return _solve(Every(sides), column, rows, factuals, 0)
+        return _solve(Conjunction(sides), column, rows, factuals, 0)
     rises = _slope(target, column)
     if not rises or sign == "!=":
         return None

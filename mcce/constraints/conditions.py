@@ -224,7 +224,7 @@ class IsMissing:
 
 
 @dataclass(frozen=True)
-class Always:
+class ConstantCondition:
     """A constant condition."""
 
     value: bool
@@ -234,7 +234,7 @@ class Always:
 
 
 @dataclass(frozen=True)
-class Every:
+class Conjunction:
     """The conjunction of conditions."""
 
     parts: tuple[Condition, ...]
@@ -244,7 +244,7 @@ class Every:
 
 
 @dataclass(frozen=True)
-class Some:
+class Disjunction:
     """The disjunction of conditions."""
 
     parts: tuple[Condition, ...]
@@ -254,7 +254,7 @@ class Some:
 
 
 @dataclass(frozen=True)
-class Opposite:
+class Complement:
     """The negation of a condition."""
 
     part: Condition
@@ -276,7 +276,7 @@ class Where:
         return np.where(self.condition.holds(rows, factuals), then, otherwise)
 
 
-Condition = Compared | IsMissing | Always | Every | Some | Opposite | Where
+Condition = Compared | IsMissing | ConstantCondition | Conjunction | Disjunction | Complement | Where
 
 
 def columns_read(node: Value | Condition) -> Iterator[ColumnValue]:
@@ -284,13 +284,13 @@ def columns_read(node: Value | Condition) -> Iterator[ColumnValue]:
     if isinstance(node, ColumnValue):
         yield node
     parts: tuple[Value | Condition, ...] = ()
-    if isinstance(node, (Computed, Every, Some)):
+    if isinstance(node, (Computed, Conjunction, Disjunction)):
         parts = node.parts
     elif isinstance(node, Compared):
         parts = (node.left, node.right)
     elif isinstance(node, (IsMissing, Rounded)):
         parts = (node.value,)
-    elif isinstance(node, Opposite):
+    elif isinstance(node, Complement):
         parts = (node.part,)
     elif isinstance(node, Elapsed):
         parts = (node.begin, node.end)

@@ -17,19 +17,19 @@ import pandas as pd
 
 from mcce.constraints import grammar as nodes
 from mcce.constraints.conditions import (
-    Always,
     Chosen,
     ColumnValue,
     Compared,
+    Complement,
     Computed,
     Condition,
+    Conjunction,
     Constant,
+    ConstantCondition,
+    Disjunction,
     Elapsed,
-    Every,
     IsMissing,
-    Opposite,
     Rounded,
-    Some,
     Value,
     Where,
 )
@@ -94,26 +94,26 @@ class _Reader:
 
     def condition(self, node: nodes.Node) -> Condition:
         if isinstance(node, nodes.AllOf):
-            return Every(tuple(map(self.condition, node.parts)))
+            return Conjunction(tuple(map(self.condition, node.parts)))
         if isinstance(node, nodes.AnyOf):
-            return Some(tuple(map(self.condition, node.parts)))
+            return Disjunction(tuple(map(self.condition, node.parts)))
         if isinstance(node, nodes.Negation):
-            return Opposite(self.condition(node.part))
+            return Complement(self.condition(node.part))
         if isinstance(node, nodes.If):
-            otherwise = Always(True) if node.otherwise is None else self.condition(node.otherwise)
+            otherwise = ConstantCondition(True) if node.otherwise is None else self.condition(node.otherwise)
             return Where(self.condition(node.condition), self.condition(node.then), otherwise)
         if isinstance(node, nodes.ComparisonOf):
             pairs = zip(node.values[:-1], node.signs, node.values[1:])
             found = [self.compared(left, sign, right) for left, sign, right in pairs]
-            return found[0] if len(found) == 1 else Every(tuple(found))
+            return found[0] if len(found) == 1 else Conjunction(tuple(found))
         if isinstance(node, nodes.Member):
             if node.negated:
-                return Every(tuple(self.compared(node.value, "!=", each) for each in node.among))
-            return Some(tuple(self.compared(node.value, "==", each) for each in node.among))
+                return Conjunction(tuple(self.compared(node.value, "!=", each) for each in node.among))
+            return Disjunction(tuple(self.compared(node.value, "==", each) for each in node.among))
         if isinstance(node, nodes.Missing):
             return IsMissing(self.column(node.name))
         if isinstance(node, nodes.Truth):
-            return Always(node.value)
+            return ConstantCondition(node.value)
         found_sort = self.sort(node)
         if isinstance(found_sort, _LevelSort) and _is_logical(found_sort.feature):
             return Compared(found_sort.value, "==", Constant(float(level_code(found_sort.feature, True))))

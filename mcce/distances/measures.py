@@ -195,7 +195,7 @@ def rowwise(rows: Floats) -> Floats:
 
 
 Function = Callable[..., Any]
-ASKED = ("candidates", "factual")  # parameters of a function that is a measure
+ARGUMENTS = ("candidates", "factual")  # parameters of a function that is a measure
 NEEDS = ("features", "training", "decision", "score")  # parameters of a function that creates a measure
 RESERVED = ("prediction", "log_density")  # columns of `Counterfactuals.measures` that are something else
 
@@ -237,17 +237,17 @@ def _register(name: str, measure: Any, largest_first: bool = False) -> None:
     if isinstance(measure, NamedMeasure):  # of a plug-in whose module registers it under another name
         measure, largest_first = measure.function, measure.largest_first
     taken = tuple(inspect.signature(measure).parameters) if callable(measure) else ()
-    if taken != ASKED and (not taken or any(each not in NEEDS for each in taken)):
+    if taken != ARGUMENTS and (not taken or any(each not in NEEDS for each in taken)):
         raise InputError(
             f"register_measure({name!r}) got {spell(measure)}; it needs a function of (candidates, factual) that "
             f"returns a number for each candidate, or one that makes a distance of {listing(NEEDS[:3])}, as many of "
             "these as it needs."
         )
-    if largest_first and taken not in (ASKED, ("score",)):
+    if largest_first and taken not in (ARGUMENTS, ("score",)):
         raise InputError(f"register_measure({name!r}): of distances the smallest is the best; leave largest_first out.")
     if name in RESERVED:
         raise InputError(f"the measure name {name!r} is reserved in results; choose another name.")
-    MEASURES.add(name, NamedMeasure(name, measure, () if taken == ASKED else taken, largest_first))
+    MEASURES.add(name, NamedMeasure(name, measure, () if taken == ARGUMENTS else taken, largest_first))
 
 
 MEASURES: Registry[NamedMeasure] = Registry("measure", "mcce.measures", _register)
@@ -431,13 +431,13 @@ def scaled(name: str, scale: Floats) -> Distance:
 
 def _with_tables(distance: Distance, how: int, tables: dict[int, Floats]) -> Distance:
     """Append a table for some columns; that of levels is square."""
-    hows, begin, size = distance.how.copy(), distance.begin.copy(), distance.size.copy()
+    step_kinds, begin, size = distance.how.copy(), distance.begin.copy(), distance.size.copy()
     parts, at = [distance.table], distance.table.size
     for j, table in tables.items():
-        hows[j], begin[j], size[j] = how, at, table.shape[0]
+        step_kinds[j], begin[j], size[j] = how, at, table.shape[0]
         parts.append(table.ravel())
         at += table.size
-    return replace(distance, how=hows, begin=begin, size=size, table=np.concatenate(parts))
+    return replace(distance, how=step_kinds, begin=begin, size=size, table=np.concatenate(parts))
 
 
 def _inverse(spread: float) -> float:

@@ -145,13 +145,13 @@ NOTHING: Ints = np.zeros(2, dtype=np.int64)
 class Pools:
     """Candidates, the key of the pool of each factual, and the acceptance of draws.
 
-    `may_find_more` marks factuals to redraw individually if they have no counterfactual (step 4). `acceptance` has, for
+    `to_redraw` marks factuals to redraw individually if they have no counterfactual (step 4). `acceptance` has, for
     each restriction, the number of rows checked and the number accepted.
     """
 
     candidates: Candidates
     keys: UInts
-    may_find_more: Bools
+    to_redraw: Bools
     acceptance: Mapping[Hashable, Ints] = field(default_factory=dict)
 
 
@@ -199,14 +199,14 @@ class ConstrainedPools:
     def draw(self, draws: range) -> Pools:
         """Draw one row for each of `draws` and each pool; rejected rows are left out."""
         relative = self.constraints.relative
-        everybody = np.arange(self.keys.size)
-        depends = relative.draws_depend_on(self.matrix, self.ids) if relative else np.empty((everybody.size, 0))
+        all_factuals = np.arange(self.keys.size)
+        depends = relative.draws_depend_on(self.matrix, self.ids) if relative else np.empty((all_factuals.size, 0))
         is_relative: Bools = np.asarray(~np.isnan(depends).all(axis=1))
         own = is_relative.copy()  # factuals that have to keep a feature
         own[own] = relative.kept(self.matrix[own], self.ids[own]).any(axis=1) if relative else False
-        own[self._who_allow_few(everybody[is_relative & ~own])] = True
-        self._draw_for(everybody[~own], self.constraints.shared, draws)
-        self._draw_for(everybody[own], self.constraints, draws)
+        own[self._factuals_with_few_draws(all_factuals[is_relative & ~own])] = True
+        self._draw_for(all_factuals[~own], self.constraints.shared, draws)
+        self._draw_for(all_factuals[own], self.constraints, draws)
         restricted = self.constraints.limits or self.constraints.personal or self.constraints.rules
         lost = (self.end - self.begin < len(draws)) & bool(restricted)
         off_steps = ~np.isnan(self._off_steps(self.constraints, self.matrix, self.ids, self.matrix)).all(axis=1)
@@ -217,8 +217,8 @@ class ConstrainedPools:
         self._draw_for(np.arange(self.keys.size), self.constraints, draws, bounded_may_stay=True)
         return self._pools(np.zeros(self.keys.size, dtype=bool))
 
-    def _pools(self, may_find_more: Bools) -> Pools:
-        return Pools(Candidates(self._joined(), self.begin, self.end), self.pool_keys, may_find_more, self.acceptance)
+    def _pools(self, to_redraw: Bools) -> Pools:
+        return Pools(Candidates(self._joined(), self.begin, self.end), self.pool_keys, to_redraw, self.acceptance)
 
     def _draw_for(self, which: Ints, constraints: Constraints, draws: range, *, bounded_may_stay: bool = False) -> None:
         """Draw within `constraints`, for factuals that share pools if the constraints are the same for them."""
@@ -233,7 +233,7 @@ class ConstrainedPools:
         self.rows.append(drawn.rows[~drawn.rejected] if drawn.rejected.any() else drawn.rows)
         self.n_rows += int(kept[-1])
 
-    def _who_allow_few(self, which: Ints) -> Ints:
+    def _factuals_with_few_draws(self, which: Ints) -> Ints:
         """Return the factuals that allow too few of the first shared draws."""
         if not which.size:
             return which
@@ -375,8 +375,8 @@ class ConstrainedPools:
             at += part.shape[0]
         return rows
 
-    def _add_counts(self, name: Hashable, came: Bools, passed: Bools) -> None:
-        counts = np.array([came.sum(), (came & passed).sum()], dtype=np.int64)
+    def _add_counts(self, name: Hashable, reached: Bools, passed: Bools) -> None:
+        counts = np.array([reached.sum(), (reached & passed).sum()], dtype=np.int64)
         self.acceptance[name] = self.acceptance.get(name, NOTHING) + counts
 
 
@@ -394,7 +394,7 @@ def draw_block(problem: Problem, block: Block) -> Pools:
     if not (problem.settings.sparse and problem.constraints.open_rules):
         return _constrained(problem, block, problem.constraints).draw(block.draws)
     pools = _constrained(problem, block, problem.constraints.before_crossing).draw(block.draws)
-    return replace(pools, may_find_more=np.ones(block.members.size, dtype=bool))
+    return replace(pools, to_redraw=np.ones(block.members.size, dtype=bool))
 
 
 def draw_own_block(problem: Problem, block: Block) -> Pools:

@@ -11,9 +11,9 @@ A second, independent set of draws gives:
 
 For factuals without a counterfactual:
 
-3. `look_into` reports for one factual how many rows were drawn within all its constraints, how many each constraint
+3. `analyse_draws` reports for one factual how many rows were drawn within all its constraints, how many each constraint
    rejected, how many were plausible, for how many the model was queried, and the drawn row nearest to the decision.
-4. `what_helps` tries four times as many draws, and drops each requirement alone: each constraint, the bounds, the
+4. `find_remedies` tries four times as many draws, and drops each requirement alone: each constraint, the bounds, the
    exclusion of copies, the share of refits. It names what leads to a counterfactual; if nothing does, all constraints
    are dropped.
 5. `prove` shows for one factual that no valid row exists, or finds the nearest one (`mcce.explain.proof`).
@@ -66,7 +66,7 @@ from mcce.table import Data
 from mcce.table.checks import find_labels
 
 MOST_REDRAWN = 100  # factuals redrawn for the stability of the counterfactuals
-MOST_TOLD = 5  # factuals explained on the command line
+MOST_EXPLAINED = 5  # factuals explained on the command line
 MORE = 4  # factor of the number of draws
 SHADED_DRAWS = 1000  # draws for a figure
 
@@ -159,9 +159,9 @@ class FollowUp:
         """
         problem, factuals = self.explained.problem, self.explained.factuals
         with working("looking for reasons", self.progress):
-            looked = [look_into(problem, factuals, int(i)) for i in places]
+            looked = [analyse_draws(problem, factuals, int(i)) for i in places]
             table = pd.DataFrame([words for words, _ in looked], index=factuals.index[places].rename("id"))
-            table["would_help"] = what_helps(problem, factuals, places)
+            table["would_help"] = find_remedies(problem, factuals, places)
         nearest = [(int(i), row) for i, (_, row) in zip(places, looked) if row is not None]
         schema = problem.generator.schema_
         rows = np.array([row for _, row in nearest]).reshape(-1, len(schema))
@@ -329,7 +329,7 @@ def pooled_error(values: Floats, pools: UInts) -> float:
     return float(np.sqrt(sums.var(axis=0, ddof=1).sum()) / known.sum())
 
 
-def look_into(problem: Problem, factuals: Factuals, i: int) -> tuple[dict[str, object], Floats | None]:
+def analyse_draws(problem: Problem, factuals: Factuals, i: int) -> tuple[dict[str, object], Floats | None]:
     """Return the counts of step 3 for one factual, and its drawn row that is nearest to the decision."""
     n_samples = MOST_DRAWS if problem.settings.n_samples == "auto" else problem.settings.n_samples
     block = problem.block(factuals, np.array([i]), range(n_samples))
@@ -349,7 +349,7 @@ def look_into(problem: Problem, factuals: Factuals, i: int) -> tuple[dict[str, o
         "drawn": n_samples,
         "rejected": ", ".join(f"{count} by {name}" for name, count in rejected.items()) or "none",
         "plausible": plausible,
-        "asked": n_queried,
+        "queried": n_queried,
         "nearest": np.nan,
     }
     if not rows.shape[0]:
@@ -362,7 +362,7 @@ def look_into(problem: Problem, factuals: Factuals, i: int) -> tuple[dict[str, o
     return {**details, "nearest": scores[best]}, rows[best]
 
 
-def what_helps(problem: Problem, factuals: Factuals, which: Ints) -> list[str]:
+def find_remedies(problem: Problem, factuals: Factuals, which: Ints) -> list[str]:
     """Return for each factual what leads to a counterfactual (step 4)."""
     helps: dict[int, list[str]] = {int(i): [] for i in which}
 

@@ -98,7 +98,7 @@ class Reach:
         some = np.flatnonzero(which)
         return Reach([self.changes[c] for c in some.tolist()], self.cost[some], self.fit[some])
 
-    def without_unfit(self) -> Reach:
+    def drop_unfit(self) -> Reach:
         """Return the changes that reach most of their people by rows that can be sent; all if there are none."""
         fit = self.fit.sum(axis=1) > self.reached.sum(axis=1) / 2
         return self.take(fit) if fit.any() else self
@@ -135,16 +135,16 @@ def find_rules(
     if not people.size:
         raise InputError("no factual lacked the wanted decision, so there is nothing to find rules for.")
     matrix, ids = explained.factuals.matrix[people], explained.factuals.index[people]
-    everyone = Acceptance(problem, matrix, ids)
+    all_people = Acceptance(problem, matrix, ids)
     some = np.unique(np.linspace(0, people.size - 1, CHOOSING).astype(np.intp))[: people.size]
-    choosing = everyone.take(some)
+    choosing = all_people.take(some)
     found = explained.winners
     own = np.searchsorted(people, found.owner)
     most = min(MOST_CHANGES, MOST_ROWS // some.size)
-    reach = apply_changes(choosing, candidate_changes(everyone, replace(found, owner=own), max_changes)[:most])
+    reach = apply_changes(choosing, candidate_changes(all_people, replace(found, owner=own), max_changes)[:most])
     for _ in range(GENERATIONS if reach.reached.any() else 0):
         reach += apply_changes(choosing, recombined(reach, k, max_changes)[:most])
-    reach = reach.without_unfit()
+    reach = reach.drop_unfit()
     groups = candidate_groups(matrix[some], columns, features)
     member = np.array([holds(group, matrix[some], features) for group in groups])
     chosen = choose(reach, member, np.array([len(group) for group in groups]), k, slack)
@@ -353,8 +353,8 @@ def choose(reach: Reach, member: Bools, depth: Ints, k: int, slack: float) -> li
     reached, of_group = reach.reached.astype(np.float32), member.T.astype(np.float32)
     size = member.sum(axis=1)
     cost = np.where(reach.reached, reach.cost, 0.0).astype(np.float32)
-    vain = 1.0 - reach.fit.astype(np.float32) @ of_group / np.maximum(size, 1)
-    of_rule = vain + PER_TERM * (depth + np.array([len(change) for change in reach.changes])[:, None])
+    unfit_share = 1.0 - reach.fit.astype(np.float32) @ of_group / np.maximum(size, 1)
+    of_rule = unfit_share + PER_TERM * (depth + np.array([len(change) for change in reach.changes])[:, None])
 
     def best_of(others: Sequence[tuple[int, int]], least: float) -> tuple[float, float, tuple[int, int]]:
         """Return coverage, penalty and rule of the cheapest rule that covers enough people together with others."""

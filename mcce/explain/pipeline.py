@@ -61,7 +61,7 @@ from mcce.explain.draw import (
 from mcce.explain.finish import add_measures, round_for_display
 from mcce.explain.plain import best_by, best_of, whole_draws
 from mcce.explain.problem import Block, Factuals, Problem, searched
-from mcce.explain.refine import harm_of_changes, mark_incidental, without_harm
+from mcce.explain.refine import drop_harmful, harm_of_changes, mark_incidental
 from mcce.explain.sparse import crossed_draws
 from mcce.explain.winners import Winners
 
@@ -131,12 +131,12 @@ class Explanation:
 
 
 def explain_factuals(
-    problem: Problem, factuals: Factuals, progress: bool | None, doing: str = "explaining"
+    problem: Problem, factuals: Factuals, progress: bool | None, label: str = "explaining"
 ) -> Explanation:
     """Explain all factuals that lack the wanted decision."""
     contradictions = problem.contradictions(factuals)
     which = searched(factuals, contradictions)
-    with progress_bar(which.size, doing, progress) as bar:
+    with progress_bar(which.size, label, progress) as bar:
         winners, drawn, cost = explain_blocks(problem, factuals, which, bar.update)
     breaks = constraint_breaks(problem, factuals, which)
     return Explanation(problem, factuals, winners, cost, drawn, contradictions, breaks)
@@ -295,11 +295,11 @@ def _search_drawn(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
     found, cost = _search_timed(acceptance, pools, begun)
     parts, costs, begun = [found], [cost], time.perf_counter()
     explained = np.isin(np.arange(len(acceptance)), found.owner)
-    again: list[tuple[Bools, Callable[[Problem, Block], Pools]]] = [(pools.may_find_more, draw_own_block)]
+    again: list[tuple[Bools, Callable[[Problem, Block], Pools]]] = [(pools.to_redraw, draw_own_block)]
     if problem.settings.sparse and problem.generator.conditions_on_decision_:
         again.append((np.ones_like(explained), draw_other_decision))
-    for may_find_more, draw in again:
-        for some, own in redraw_block(problem, block, np.flatnonzero(may_find_more & ~explained), draw):
+    for to_redraw, draw in again:
+        for some, own in redraw_block(problem, block, np.flatnonzero(to_redraw & ~explained), draw):
             found, cost = _search_timed(acceptance.take(some), own, begun)
             parts.append(found.of_factuals(some))
             explained[parts[-1].owner] = True
@@ -362,9 +362,9 @@ def _join_rounds(acceptance: Acceptance, found: Winners) -> Winners:
     """Return the best rows of two rounds, by the rules that apply within a round (`mcce.explain.sparse`)."""
     problem = acceptance.problem
     if problem.settings.sparse:
-        found = found.preferring(found.plausibility >= problem.least)
+        found = found.prefer(found.plausibility >= problem.least)
         if problem.order.is_of_distances:
-            found = without_harm(acceptance, found)
+            found = drop_harmful(acceptance, found)
             return prefer_fit(acceptance, found, acceptance.seriousness(found.rows, found.owner) == 0)
     return best_of(acceptance, found, problem.settings.n_counterfactuals)
 

@@ -305,10 +305,10 @@ def _best_first(ranking: Ranking, k: Ints, answers: _Answers, few: int) -> list[
         report(1 - waiting.size / max(k.size, 1))
         if waiting.size == 0:
             return taken
-    return _to_the_end(ranking, k, answers, taken, waiting, few)
+    return _rank_all(ranking, k, answers, taken, waiting, few)
 
 
-def _to_the_end(ranking: Ranking, k: Ints, answers: _Answers, taken: list[Ints], waiting: Ints, few: int) -> list[Ints]:
+def _rank_all(ranking: Ranking, k: Ints, answers: _Answers, taken: list[Ints], waiting: Ints, few: int) -> list[Ints]:
     """Rank all candidates of the remaining factuals, and query them in batches that grow fourfold (step 4)."""
     orders = {int(f): answers.allowed(ranking.full(int(f)), int(f)) for f in waiting}
     depth = ROUNDS[-1] + int(k[waiting].max()) + ROUNDS[-1] // 4

@@ -34,12 +34,12 @@ from mcce.constraints.bounds import float_at
 from mcce.constraints.conditions import (
     ColumnValue,
     Compared,
+    Complement,
     Computed,
     Condition,
-    Every,
-    Opposite,
+    Conjunction,
+    Disjunction,
     Rounded,
-    Some,
     Value,
     Where,
     columns_read,
@@ -608,14 +608,14 @@ class _Search:
             return False
         if not free or (len(free) == 1 and not self.features[min(free)].is_numeric):
             return self._choose(node, negated, switch, free)
-        if isinstance(node, Opposite):
+        if isinstance(node, Complement):
             return self._enforce(node.part, not negated, switch)
         if isinstance(node, Where):
-            then, otherwise = ((Opposite(p) if negated else p) for p in (node.then, node.otherwise))
-            parts = Every((node.condition, then)), Every((Opposite(node.condition), otherwise))
-            return self._enforce(Some(parts), False, switch)
-        if isinstance(node, (Every, Some)):
-            if isinstance(node, Every) != negated:
+            then, otherwise = ((Complement(p) if negated else p) for p in (node.then, node.otherwise))
+            parts = Conjunction((node.condition, then)), Conjunction((Complement(node.condition), otherwise))
+            return self._enforce(Disjunction(parts), False, switch)
+        if isinstance(node, (Conjunction, Disjunction)):
+            if isinstance(node, Conjunction) != negated:
                 return all([self._enforce(part, negated, switch) for part in node.parts])
             return self._either(node.parts, negated, switch)
         if isinstance(node, Compared):

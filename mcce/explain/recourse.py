@@ -179,7 +179,7 @@ class RecourseSearch:
         largest = min(LARGEST, self.recourse.actions.size, settings.max_changes or LARGEST)
         for size in range(1, largest + 1):
             self._search(self._candidates(pools.candidates, size))
-        self._say_why_none()
+        self._record_reasons()
         found = Winners.join([*self.found, self._none()])
         measured = add_measures(self.acceptance, found)
         found = replace(measured, reported={**measured.reported, **found.reported})
@@ -319,7 +319,7 @@ class RecourseSearch:
         middle = [int(np.argmin(steps.reshape(n, n).sum(axis=1)))]
         return some[middle], scores[middle]
 
-    def _say_why_none(self) -> None:
+    def _record_reasons(self) -> None:
         """Record why factuals have no recourse, and with which assurance they would have one."""
         for factual in self._waiting().tolist():
             if self.taken[factual]:

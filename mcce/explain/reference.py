@@ -28,7 +28,7 @@ The learned parts contain no training rows, but quantiles of groups.
    would be expected under independence. Of three or more levels, or of rare ones, many combinations are new in any
    table.
 
-There is one warning for all factuals, and one for all parts of a table in many parts (`collected_quietly`).
+There is one warning for all factuals, and one for all parts of a table in many parts (`collect_warnings`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ MOST_LEVELS, FEWEST_ALIKE = 20, 100
 HIGH, QUARTILE = 0.9, 0.75
 REFUSED, ACCEPTED, NEAREST = 256, 2000, 5
 FEWEST_PAIRS, FARTHEST = 50, 0.975
-ASKED_ROWS, APART = 128, (0.1, 0.9)
+QUERIED_ROWS, APART = 128, (0.1, 0.9)
 DIFFERING, AGREEING = 0.1, 0.9
 NAMED = 5
 READ_TOGETHER = 64  # columns whose numbers are copied at a time
@@ -159,8 +159,8 @@ def _similar_pairs(
     matrix: Floats, wanted: Bools, features: Sequence[Feature], weights: Floats | None
 ) -> tuple[Floats, Floats]:
     """Return refused rows, and the accepted rows most similar to each (step 3); the refused ones are repeated."""
-    refused = matrix[_evenly(np.flatnonzero(~wanted), REFUSED)]
-    accepted = matrix[_evenly(np.flatnonzero(wanted), ACCEPTED)]
+    refused = matrix[_spread_evenly(np.flatnonzero(~wanted), REFUSED)]
+    accepted = matrix[_spread_evenly(np.flatnonzero(wanted), ACCEPTED)]
     n_nearest = min(NEAREST, len(accepted))
     if not n_nearest or not len(refused):
         return matrix[:0], matrix[:0]
@@ -169,7 +169,7 @@ def _similar_pairs(
     return np.repeat(refused, n_nearest, axis=0), accepted[nearest.ravel()]
 
 
-def _evenly(rows: Ints, most: int) -> Ints:
+def _spread_evenly(rows: Ints, most: int) -> Ints:
     """Return at most so many of the rows, evenly spaced."""
     return rows[np.unique(np.linspace(0, max(rows.size - 1, 0), most).astype(np.intp))[: rows.size]]
 
@@ -195,7 +195,7 @@ def usual_directions(
     relations: KeptRelations | None = None,
 ) -> dict[int, int]:
     """Return the columns in which one direction helps over the refused: 1 if it is up, -1 if it is down (step 2)."""
-    some = _evenly(np.flatnonzero(~wanted), ASKED_ROWS)
+    some = _spread_evenly(np.flatnonzero(~wanted), QUERIED_ROWS)
     columns = [j for j in mutable.tolist() if schema.features[j].is_numeric or schema.features[j].kind == "ordered"]
     ends = {j: _apart(matrix[:, j], schema.features[j]) for j in columns if not np.isnan(matrix[:, j]).all()}
     if not some.size or not ends:
@@ -292,7 +292,7 @@ _collected: ContextVar[Unusual | None] = ContextVar("unusual factuals", default=
 
 
 @contextmanager
-def collected_quietly() -> Iterator[Unusual]:
+def collect_warnings() -> Iterator[Unusual]:
     """Collect the warnings of this thread, so that a table in many parts gets one warning."""
     token = _collected.set(found := Unusual())
     try:

@@ -1,6 +1,6 @@
 """Refinement: move valid rows towards the factual, and find the changes that are needed.
 
-1. `Refiner.set_back` reverts changed features to the factual's values one at a time, the largest step first, as long
+1. `Refiner.revert` reverts changed features to the factual's values one at a time, the largest step first, as long
    as the row stays valid and at or above the floor. Changes that could not be reverted are tried again after others
    were.
 2. `Refiner.move_numbers` moves changed numbers towards the factual, the largest step first: of some values of the
@@ -14,7 +14,7 @@ intermediate row. The rows of all factuals are tried together, so that the model
 
 Two rules differ on purpose. A change is *removed* if the row without it is accepted: valid, admitted and plausible. A
 change is *incidental* if the decision alone does not need it; the row may need it to be plausible, so it stays and is
-marked. `set_back` tries one change at a time, as whole draws change most features. `leave_out` tries all changes of a
+marked. `revert` tries one change at a time, as whole draws change most features. `leave_out` tries all changes of a
 row in one query, for rows that change few.
 """
 
@@ -39,7 +39,7 @@ Reject = Callable[[Floats, Floats], Bools]  # returns which of some rows a searc
 
 WRITTEN_TOGETHER = 8192  # rows made at a time
 VALUES_BETWEEN = 8  # values tried between a number and the factual's
-TRIED_AHEAD = 2048  # most rows of the next steps of `set_back` that are examined at once
+TRIED_AHEAD = 2048  # most rows of the next steps of `revert` that are examined at once
 
 
 @dataclass(frozen=True)
@@ -82,21 +82,21 @@ def judge_changes(acceptance: Acceptance, found: Winners, reject: Reject | None 
         return needed, ~needed, Winners.none(found.scores, found.rows.shape[1])
     of = found.owner[less.at]
     accepted = less.wanted & acceptance.admits(less.rows, of)
-    believed = np.full(of.size, -np.inf)
-    believed[accepted] = acceptance.plausibility(less.rows[accepted], of[accepted], acceptance.least)
-    accepted &= believed >= acceptance.least
+    plausibilities = np.full(of.size, -np.inf)
+    plausibilities[accepted] = acceptance.plausibility(less.rows[accepted], of[accepted], acceptance.least)
+    accepted &= plausibilities >= acceptance.least
     needed[less.at[accepted]] = False
     if reject is not None:
         rejected = reject(less.rows, acceptance.matrix[of])
         needed[less.at[less.wanted & rejected]] = False
         accepted &= ~rejected
-    fewer = Winners.chosen(less.at[accepted], less.rows[accepted], less.scores[accepted], believed[accepted])
+    fewer = Winners.chosen(less.at[accepted], less.rows[accepted], less.scores[accepted], plausibilities[accepted])
     return needed, np.asarray(_harm(acceptance, found, less).any(axis=1)), fewer
 
 
-def without_harm(acceptance: Acceptance, found: Winners) -> Winners:
+def drop_harmful(acceptance: Acceptance, found: Winners) -> Winners:
     """Leave out valid rows in which a change makes the decision worse, if their factual has others."""
-    return found.preferring(np.asarray(harm_of_changes(acceptance, found).sum(axis=1) == 0.0))
+    return found.prefer(np.asarray(harm_of_changes(acceptance, found).sum(axis=1) == 0.0))
 
 
 def harm_of_changes(acceptance: Acceptance, found: Winners) -> Floats:
@@ -151,15 +151,15 @@ class Refiner:
 
     def refine(self, starts: Winners, pools: Candidates, best: int | None = None) -> Winners:
         """Return valid rows after steps 1 and 2."""
-        return self.move_numbers(self.set_back(starts), pools, best)
+        return self.move_numbers(self.revert(starts), pools, best)
 
-    def set_back(self, found: Winners) -> Winners:
+    def revert(self, found: Winners) -> Winners:
         """Return rows without the changes that neither validity nor the floor needs (step 1)."""
         if not found.owner.size:
             return found
-        walk = _Walk(self, found)
-        walk.set_back()
-        return walk.winners()
+        current = _RefinedRows(self, found)
+        current.revert()
+        return current.winners()
 
     def move_numbers(self, found: Winners, pools: Candidates, best: int | None = None) -> Winners:
         """Return rows whose changed numbers are nearer to the factuals' (step 2).
@@ -168,21 +168,21 @@ class Refiner:
         """
         if not found.owner.size:
             return found
-        walk = _Walk(self, found)
-        moving = walk.has_few_changes(best)
-        numbers = [walk.changed_numbers(i) if moving[i] else np.empty(0, np.int64) for i in range(found.owner.size)]
+        current = _RefinedRows(self, found)
+        moving = current.has_few_changes(best)
+        numbers = [current.changed_numbers(i) if moving[i] else np.empty(0, np.int64) for i in range(found.owner.size)]
         for place in range(max((columns.size for columns in numbers), default=0)):
-            walk.move_number(place, numbers, pools)
-        return walk.winners()
+            current.move_number(place, numbers, pools)
+        return current.winners()
 
-    def look_between(self, found: Winners, pools: Candidates) -> Winners:
+    def try_skipped_values(self, found: Winners, pools: Candidates) -> Winners:
         """Return rows with a single change moved to the nearest valid value among the skipped neighbours."""
-        walk = _Walk(self, found)
-        walk.look_beside(pools)
-        return walk.winners()
+        current = _RefinedRows(self, found)
+        current.try_adjacent_values(pools)
+        return current.winners()
 
 
-class _Walk:
+class _RefinedRows:
     """The current rows of a refinement."""
 
     def __init__(self, refiner: Refiner, starts: Winners) -> None:
@@ -201,7 +201,7 @@ class _Walk:
         """Return the current rows."""
         return Winners.chosen(self.owner, self.rows, self.scores, self.plausibility)
 
-    def set_back(self) -> None:
+    def revert(self) -> None:
         """Revert changes in rounds (step 1); a change is tried again only after its row has moved."""
         changed = self.acceptance.free_changes(self.rows, self.owner)
         again = changed & (changed.sum(axis=1) > 1)[:, None]  # to be tried in the next round; a single change is needed
@@ -211,26 +211,26 @@ class _Walk:
         while True:
             ended: Bools = np.asarray(np.isinf(left).all(axis=1))
             at, column = np.nonzero(again & ended[:, None])
-            left[at, column] = self._left_without(at, column)
+            left[at, column] = self._distances_without(at, column)
             again[ended] = False
-            walking = np.flatnonzero(np.isfinite(left).any(axis=1))
-            if not walking.size:
+            active = np.flatnonzero(np.isfinite(left).any(axis=1))
+            if not active.size:
                 return
-            if not ahead[walking].any():
-                ahead[walking] = self._query_ahead(walking, left[walking])
-            walking = walking[ahead[walking] > 0]
-            ahead[walking] -= 1
-            column = left[walking].argmin(axis=1)
-            left[walking, column] = np.inf
-            tries = self.acceptance.with_own(self.rows[walking], self.owner[walking], column)
-            moved = self._advance(tries, walking)
-            failed[walking, column] = True
-            failed[moved, column[np.searchsorted(walking, moved)]] = False
+            if not ahead[active].any():
+                ahead[active] = self._query_ahead(active, left[active])
+            active = active[ahead[active] > 0]
+            ahead[active] -= 1
+            column = left[active].argmin(axis=1)
+            left[active, column] = np.inf
+            tries = self.acceptance.with_own(self.rows[active], self.owner[active], column)
+            moved = self._advance(tries, active)
+            failed[active, column] = True
+            failed[moved, column[np.searchsorted(active, moved)]] = False
             again[moved] |= failed[moved]
             failed[moved] = False
 
     def _query_ahead(self, at: Ints, left: Floats) -> Ints:
-        """Query the model for all rows that the next steps of `set_back` can lead to; return the numbers of steps.
+        """Query the model for all rows that the next steps of `revert` can lead to; return the numbers of steps.
 
         These are the rows without some of the changes that are tried next. A query costs far more than a row.
         """
@@ -248,7 +248,7 @@ class _Walk:
             self.acceptance.query(tries[self._is_allowed(tries, of)[0]])
         return n_steps
 
-    def _left_without(self, at: Ints, column: Ints) -> Floats:
+    def _distances_without(self, at: Ints, column: Ints) -> Floats:
         """Return the distances of some rows from their factuals with one change reverted."""
         left = np.empty(at.size)
         for first in range(0, at.size, WRITTEN_TOGETHER):
@@ -294,7 +294,7 @@ class _Walk:
                 plans.append((i, j, _between(self._values(i, j, pools), self.factuals[i, j], self.rows[i, j])))
         self._try_values(plans)
 
-    def look_beside(self, pools: Candidates) -> None:
+    def try_adjacent_values(self, pools: Candidates) -> None:
         """Try the values next to a changed number that were skipped by thinning (`Thinning`)."""
         plans = []
         for i in range(self.owner.size):

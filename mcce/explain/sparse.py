@@ -41,7 +41,7 @@ from mcce.explain.crossing import ChangedCells, Crossings, NearestCrossings, Thi
 from mcce.explain.draw import Candidates
 from mcce.explain.order import Measure, Ordering
 from mcce.explain.plain import Admit, Selector, best_by, best_of
-from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, Reject, judge_changes, ranges, rows_without_one, without_harm
+from mcce.explain.refine import WRITTEN_TOGETHER, Refiner, Reject, drop_harmful, judge_changes, ranges, rows_without_one
 from mcce.explain.winners import Winners
 
 NEAREST = 512  # examined crossings of several features, for each number of features
@@ -50,8 +50,8 @@ ALL_CROSSINGS = 8192  # if a pool has at most this many crossings of all sizes, 
 # Crossings are examined in turns, in order of distance. The model is queried for one turn, or for several if the later
 # ones have few crossings: a query costs as much as some hundred rows, and few rows of the next turns are unneeded.
 MOST_LOOKED_AT = 256  # most crossings of a factual in a turn
-WORTH_A_QUERY = 4096  # most crossings of later turns in a query
-WORTH_JUDGING = 512  # most crossings whose changes are judged without knowing which are valid
+MOST_IN_QUERY = 4096  # most crossings of later turns in a query
+MOST_JUDGED_TOGETHER = 512  # most crossings whose changes are judged without knowing which are valid
 DRAWS_AT_ONCE = 16_384  # whole draws that are examined at once; few are at or above the floor
 STARTS = 4  # fewest draws that are refined
 STARTS_AFTER_HARM = 32  # if every crossing at or above the floor has a change that makes the decision worse
@@ -172,15 +172,15 @@ class SparseSearch:
         Refined rows may coincide, so their starting points take part as well.
         """
         refiner = Refiner(acceptance, self.numbers)
-        settled = refiner.set_back(found.take(is_start))
+        settled = refiner.revert(found.take(is_start))
         moved = refiner.move_numbers(settled, pools, k if self.changes_first else None)
         joined = Winners.join([found, moved])
         if self.by_distance:
-            joined = _set_back(refiner, joined, is_start, settled)
+            joined = _revert(refiner, joined, is_start, settled)
         joined = joined.take(acceptance.within_bounds(joined.rows, joined.owner))
-        joined = joined.preferring(joined.plausibility >= self.least)
+        joined = joined.prefer(joined.plausibility >= self.least)
         if self.by_distance:
-            joined = without_harm(acceptance, joined)
+            joined = drop_harmful(acceptance, joined)
         if self.reject is not None:
             joined = joined.take(~self.reject(joined.rows, acceptance.matrix[joined.owner]))
             needed, harmed, _ = judge_changes(acceptance, joined, self.reject)
@@ -201,7 +201,7 @@ class SparseSearch:
             complete = crossed.complete[found.owner] | (size == 1)
             found = found.of_factuals(crossed.members)
             if size == 1 and self.caution.strength == 0.0:
-                found = Refiner(acceptance, self.numbers).look_between(found, pools)
+                found = Refiner(acceptance, self.numbers).try_skipped_values(found, pools)
             yield found, complete, harmed
 
     def _first(self, crossed: ChangedCells, acceptance: Acceptance, size: int, k: int) -> tuple[Winners, Bools]:
@@ -294,11 +294,11 @@ class SparseSearch:
             at[left] = stop
             some = some[least[some] < most[owner[some]]]
             far = self.caution.farthest(least[some], most[owner[some]])
-            some, cells = self._believed(crossed, some, acceptance, far)
+            some, cells = self._screen(crossed, some, acceptance, far)
             if not some.size and not unjudged.owner.size:
                 continue
             rows = self._rows(crossed, some, acceptance)
-            at_once = size == 1 or some.size <= WORTH_JUDGING
+            at_once = size == 1 or some.size <= MOST_JUDGED_TOGETHER
             also = [rows_without_one(acceptance, unjudged.rows, crossed.members[unjudged.owner])]
             if size > 1 and at_once:
                 also.append(rows_without_one(acceptance, rows, crossed.of[some]))
@@ -359,7 +359,7 @@ class SparseSearch:
         rows = crossed.rows(some, acceptance.matrix)
         return acceptance.complete(rows, crossed.of[some])
 
-    def _believed(self, crossed: ChangedCells, some: Ints, acceptance: Acceptance, far: Floats) -> tuple[Ints, Floats]:
+    def _screen(self, crossed: ChangedCells, some: Ints, acceptance: Acceptance, far: Floats) -> tuple[Ints, Floats]:
         """Return which of some crossings are admitted, at or above the floor and near enough, and their inner scores.
 
         `far` is the largest distance of each from real rows. Most are much nearer, so a bound on the distance suffices.
@@ -409,7 +409,7 @@ class SparseSearch:
         skipped. `nothing` says which factuals have no crossing without a harmful change, `has_harmed` which have one
         with such a change.
         """
-        at_once, which = self._at_once(pools), np.flatnonzero(most > 0)
+        at_once, which = self._batch_size(pools), np.flatnonzero(most > 0)
         for first in range(0, which.size, at_once):
             members = which[first : first + at_once]
             n_starts = np.maximum(k, np.where((nothing & has_harmed)[members], STARTS_AFTER_HARM, STARTS))
@@ -419,7 +419,7 @@ class SparseSearch:
             if without.size and self.least > -np.inf:
                 yield self._starts(pools, acceptance, without, max(k, STARTS), plausible=False)
 
-    def _at_once(self, pools: Candidates) -> int:
+    def _batch_size(self, pools: Candidates) -> int:
         """Return the number of factuals whose draws fit in memory."""
         n_draws = int((pools.end - pools.begin).max(initial=1))
         return int(max(1, CROSSED_BYTES // (8 * n_draws * pools.rows.shape[1])))
@@ -479,7 +479,7 @@ def _stops(at: Ints, begin: Ints, end: Ints, ends: Ints) -> Ints:
     while (stop < end).any():
         turn = np.minimum(turn + 1, ends.size - 1)
         later = np.minimum(begin + ends[turn], end)
-        if (later - first).sum() > WORTH_A_QUERY:
+        if (later - first).sum() > MOST_IN_QUERY:
             break
         stop = later
     return stop
@@ -495,7 +495,7 @@ def _counts_changes(measure: Measure) -> bool:
     return isinstance(measure.function, Distance) and measure.function.counts_changes
 
 
-def _set_back(refiner: Refiner, joined: Winners, is_start: Bools, settled: Winners) -> Winners:
+def _revert(refiner: Refiner, joined: Winners, is_start: Bools, settled: Winners) -> Winners:
     """Return rows without unneeded changes (step 6): those found, of which some are starts, and those moved.
 
     The results are known for the starts (`settled`), and for the rows that did not move from there.
@@ -504,7 +504,7 @@ def _set_back(refiner: Refiner, joined: Winners, is_start: Bools, settled: Winne
     joined = joined.with_others(np.flatnonzero(is_start), settled)
     moved = changed_columns(joined.rows[n:], settled.rows).any(axis=1)
     left = np.flatnonzero(np.concatenate([~is_start, moved]))
-    return joined.with_others(left, refiner.set_back(joined.take(left)))
+    return joined.with_others(left, refiner.revert(joined.take(left)))
 
 
 def crossed_draws(acceptance: Acceptance, pools: Candidates, reject: Reject | None = None) -> Winners:

@@ -31,7 +31,7 @@ from mcce.explain.pipeline import Explanation
 from mcce.explain.problem import Factuals, Problem, fixed_columns, pool_keys
 from mcce.generators.base import Generator
 from mcce.model.robustness import ConfirmedModel
-from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED, UNREADABLE
+from mcce.report.reasons import ALREADY, NO_ROOM, NONE_ALIKE, NONE_ALIKE_WANTED, UNREADABLE
 from mcce.rng import hash_rows
 from mcce.table import Schema
 from mcce.table.left_out import LeftOut
@@ -102,10 +102,10 @@ def with_left_out(found: Counterfactuals, left_out: LeftOut, schema: Schema) -> 
     index = left_out.frame.index
     reasons = [_reason(schema, why) for why in left_out.reasons.values()]
     scores, unexplained = found.factual_predictions, found.unexplained
-    unasked = pd.Series(
+    not_queried = pd.Series(
         np.nan, index=others.index, name=scores.name, dtype=float if scores.dtype.kind == "f" else object
     )
-    added = pd.DataFrame({"reason": pd.Series(reasons, dtype=object).to_numpy(), "prediction": unasked.to_numpy()})
+    added = pd.DataFrame({"reason": pd.Series(reasons, dtype=object).to_numpy(), "prediction": not_queried.to_numpy()})
     added.index = others.index.rename(unexplained.index.name)
     combined = pd.concat([unexplained, added]) if len(unexplained) else added
     order = np.argsort(index.get_indexer_for(combined.index), kind="stable")
@@ -117,7 +117,7 @@ def with_left_out(found: Counterfactuals, left_out: LeftOut, schema: Schema) -> 
     return replace(
         found,
         factuals=pd.DataFrame(columns).set_axis(index, axis=0),
-        factual_predictions=pd.concat([scores, unasked]).iloc[back],
+        factual_predictions=pd.concat([scores, not_queried]).iloc[back],
         unexplained=combined.iloc[order],
         draws=None if found.draws is None else found.draws.reindex(index, fill_value=0),
         allowed=None if found.allowed is None else found.allowed.reindex(index),
@@ -213,7 +213,7 @@ def unexplained_table(
         keys = pool_keys(generator, factuals.matrix[denied], fixed_columns(generator))
         pool, first = np.unique(keys, return_index=True)  # reasons depend on the fixed values alone
         n_samples = None if drawn is None else int(drawn.max(initial=0))
-        reasons = why_none(generator, factuals.matrix[denied[first]], n_samples, also=_demands(problem))
+        reasons = describe_failures(generator, factuals.matrix[denied[first]], n_samples, also=_demands(problem))
         words[~factuals.wanted[without]] = reasons[np.searchsorted(pool, keys)]
     for i, reason in contradictions.items():
         words[np.searchsorted(without, i)] = f"{NO_ROOM}: {reason}"
@@ -239,7 +239,7 @@ def _demands(problem: Problem) -> list[str]:
     return demands
 
 
-def why_none(
+def describe_failures(
     generator: Generator, matrix: Floats, n_samples: int | None, *, also: Sequence[str] = ()
 ) -> npt.NDArray[np.object_]:
     """Return why each of some encoded rows has no counterfactual among `n_samples` draws, or among the candidates."""
@@ -257,7 +257,7 @@ def why_none(
         words[i] = (
             f"{tried}, and {NONE_ALIKE_WANTED} ({fixed}) has it"
             if n_alike[i]
-            else f"{tried}, and {NOBODY_ALIKE} ({fixed})"
+            else f"{tried}, and {NONE_ALIKE} ({fixed})"
         )
     return words
 

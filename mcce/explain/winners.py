@@ -81,7 +81,7 @@ class Winners:
             {name: values[which] for name, values in self.reported.items()},
         )
 
-    def preferring(self, good: Bools) -> Winners:
+    def prefer(self, good: Bools) -> Winners:
         """Return the good rows of factuals that have any, and all rows of the others."""
         return self.take(good | ~np.isin(self.owner, self.owner[good]))
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from mcce.plausibility.stop_reasons import AT_LEVEL, DURATION, FALLS, UNSPECIFIC, UNUSUAL_DIRECTION
 from mcce.report.names import Names, value_text
-from mcce.report.reasons import NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
+from mcce.report.reasons import NO_ROOM, NONE_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.suspicious import BELOW
 from mcce.table import Schema
 
@@ -79,7 +79,7 @@ def reason_text(reason: str, fixed: str) -> str:
     """Return why there is no plan; `fixed` lists the fixed features."""
     if reason.startswith(NO_ROOM):
         return f"no row can meet all limits{reason.removeprefix(NO_ROOM)}"
-    if NOBODY_ALIKE in reason:
+    if NONE_ALIKE in reason:
         return f"no person in the training data has the same {fixed}"
     if NONE_ALIKE_WANTED in reason:
         return f"no person in the training data with the same {fixed} has the wanted decision"

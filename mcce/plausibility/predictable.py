@@ -80,8 +80,8 @@ def find_predictable(matrix: Floats, schema: Schema, besides: Collection[Hashabl
         residual = residuals[j][test]
         codes = rows[test, j][known].astype(np.intp)
         usual = 1.0 - float(np.bincount(codes).max() / codes.size)
-        guessed = (scores[j][test] - residual)[known].argmax(axis=1)
-        error = float((guessed != codes).mean())
+        predicted = (scores[j][test] - residual)[known].argmax(axis=1)
+        error = float((predicted != codes).mean())
         if error >= MOST_ERROR and usual > MOST_ERROR:
             error = _tree_error(rows[:, used[j]], rows[:, j])
         if error < MOST_ERROR and error < usual / 10.0:

@@ -300,7 +300,7 @@ class _Finder(SearchedColumns):
         for y in self.varying:
             digest = hashlib.blake2b((self.matrix[:, y] + 0.0).tobytes()).digest()
             x = firsts.setdefault((digest, self.family(y)), y)
-            if x == y or not self._mean_the_same(x, y):
+            if x == y or not self._have_equal_values(x, y):
                 continue
             self.lead[y] = x
             chance = log_chance(np.unique(self.sample[~np.isnan(self.sample[:, y]), y], return_counts=True)[1])
@@ -317,7 +317,7 @@ class _Finder(SearchedColumns):
         least = self.least(self.n_functions)
         found: list[Relation] = []
         for x in self.leads(self.varying):
-            for y in self._seem_functions_of(x) if self.lead[x] == x else ():
+            for y in self._find_likely_functions(x) if self.lead[x] == x else ():
                 if self.lead[y] != y or self._chance(x, y) > least or self._chance(y, x) > least:
                     continue
                 if self._linear_relation(x, y, exact=True) is not None:
@@ -332,7 +332,7 @@ class _Finder(SearchedColumns):
         pairs = sorted(self.chances, key=lambda pair: [self.rank[j] for j in pair])
         leads = self.leads(self.varying)
         chances = {pair: self.chances[pair] for pair in pairs if self.chances[pair] <= least and {*leads} >= {*pair}}
-        for pair in self._by_products(chances):
+        for pair in self._find_by_products(chances):
             chances.pop(pair, None)
         self.explained |= {frozenset(pair) for pair in chances}
         tied = {x: [y for y in leads if x == y or ((x, y) in chances and (y, x) in chances)] for x in leads}
@@ -374,7 +374,7 @@ class _Finder(SearchedColumns):
         feature = self.features[j]
         return -float(f"{resolution(feature) / feature.span:.6g}"), self.rank[j]
 
-    def _by_products(self, functions: Mapping[tuple[int, int], float]) -> set[tuple[int, int]]:
+    def _find_by_products(self, functions: Mapping[tuple[int, int], float]) -> set[tuple[int, int]]:
         """Return the functions that are due to sums, products etc.: a total rises with its largest part.
 
         Between columns that such relations connect, a function is kept if its text has few digits, or if relations
@@ -398,7 +398,7 @@ class _Finder(SearchedColumns):
                 dropped |= {(x, y), (y, x)}
         return dropped
 
-    def _seem_functions_of(self, x: int) -> list[int]:
+    def _find_likely_functions(self, x: int) -> list[int]:
         """Return the columns that another one seems to determine, judged by a few rows."""
         order = np.argsort(self.screen[:, x], kind="stable")
         order = order[: order.size - int(np.isnan(self.screen[:, x]).sum())]
@@ -441,7 +441,7 @@ class _Finder(SearchedColumns):
                 return np.inf
         monotone = self.is_ordered(x) and self.is_ordered(y) and ((b[1:] >= b[:-1]).all() or (b[1:] <= b[:-1]).all())
         in_bands = self.is_ordered(x) and (b[1:] != b[:-1]).sum() == np.unique(b).size - 1
-        are_equal = self._mean_the_same(x, y) and (a == b).all()
+        are_equal = self._have_equal_values(x, y) and (a == b).all()
         a, b = sorted_pairs(self.sample[:, x], self.sample[:, y])
         _, counts = np.unique(b, return_counts=True)
         ways = [np.unique(a).size * np.log(counts.size)]
@@ -450,7 +450,7 @@ class _Finder(SearchedColumns):
         ways += [0.0] if are_equal else []
         return float(log_chance(counts) + min(ways))
 
-    def _mean_the_same(self, x: int, y: int) -> bool:
+    def _have_equal_values(self, x: int, y: int) -> bool:
         """Return whether equal codes stand for equal values."""
         one, other = self.features[x], self.features[y]
         return one.kind == other.kind and (one.levels is None or one.levels.equals(other.levels))

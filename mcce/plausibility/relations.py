@@ -269,7 +269,7 @@ def resolve_relation(relation: Relation, schema: Schema) -> _Resolved:
     """Return a relation for encoded rows."""
     if relation.formula is not None:
         return _resolve_function(relation, relation.formula, schema)
-    return _resolve_says(relation, schema) if relation.table is None else _resolve_table(relation, schema)
+    return _resolve_text(relation, schema) if relation.table is None else _resolve_table(relation, schema)
 
 
 def _resolve_table(relation: Relation, schema: Schema) -> _Resolved:
@@ -327,7 +327,7 @@ def _resolve_function(relation: Relation, formula: Formula, schema: Schema) -> _
     return _Resolved(relation, tuple(sorted(places)), (target,), (target,), holds, solve)
 
 
-def _resolve_says(relation: Relation, schema: Schema) -> _Resolved:
+def _resolve_text(relation: Relation, schema: Schema) -> _Resolved:
     """Return a relation given as a rule: an equation can be solved for its columns, other rules are only checked."""
     resolved = resolve_rule(rule(relation.says), schema)
     condition = resolved.condition
@@ -564,11 +564,11 @@ class FactualRelations:
         """Return which rows satisfy all relations that their factuals satisfy; `owner` has their positions."""
         held = np.ones(rows.shape[0], dtype=bool)
         for each, kept in zip(self.demanded, self.kept):
-            excused = ~kept[owner]
-            if each.relation.kind == "derived" and excused.any():
+            exempt = ~kept[owner]
+            if each.relation.kind == "derived" and exempt.any():
                 inputs = [j for j in each.columns if j not in each.solvable]
-                excused &= ~changed_columns(rows[:, inputs], self.factuals[owner][:, inputs]).any(axis=1)
-            held &= each.holds(rows) | excused
+                exempt &= ~changed_columns(rows[:, inputs], self.factuals[owner][:, inputs]).any(axis=1)
+            held &= each.holds(rows) | exempt
         return held
 
 

@@ -334,7 +334,7 @@ class Plausibility:
         """Fit all parts to encoded training rows, with their weights if given."""
         n = matrix.shape[0]
         keys, n_folds = _row_keys(matrix), _count_folds(n)
-        fold, met = _fold(keys, n_folds), _fold(hash_rows(matrix), n_folds)
+        fold, row_fold = _fold(keys, n_folds), _fold(hash_rows(matrix), n_folds)
         binning = Binning(tuple(_edges(matrix[:, j], feature) for j, feature in enumerate(features)))
         bins = binning.encode(matrix)
         columns = [_Target.of(matrix[:, j], bins[j], features[j], binning.edges[j], weights) for j in mutable]
@@ -346,14 +346,14 @@ class Plausibility:
         )
 
         def grow(k: int) -> tuple[list[_Grown], Floats]:
-            others = _some(np.flatnonzero(fold != k), keys, MOST_ROWS)
-            meeting = np.flatnonzero(met == k)
-            return _grow_fold(bins, classes, columns, mutable, ordered, counts, others, meeting)
+            others = _choose_rows(np.flatnonzero(fold != k), keys, MOST_ROWS)
+            in_fold = np.flatnonzero(row_fold == k)
+            return _grow_fold(bins, classes, columns, mutable, ordered, counts, others, in_fold)
 
         found = list(run_in_threads(grow, range(n_folds), count_jobs(n_jobs), "plausibility", progress))
         density = np.empty((mutable.size, n))
         for k, (_, of_meeting) in enumerate(found):
-            density[:, met == k] = of_meeting
+            density[:, row_fold == k] = of_meeting
         scales = [Scale.of(density[a], weights) for a in range(mutable.size)]
         conditionals = tuple(_join(grown, mutable, scales) for grown, _ in found)
         near = tuple(
@@ -363,17 +363,17 @@ class Plausibility:
         low, high = np.stack([_ranges(matrix[fold != k], features) for k in range(n_folds)], axis=1)
         shares = [scales[a].share_of_others(density[a], weights) for a in range(mutable.size)]
         least = np.min([np.ones(n), *shares], axis=0)
-        far = _outside(matrix, low[met], high[met])
+        far = _outside(matrix, low[row_fold], high[row_fold])
         scale = gower(features).scale
-        some = _some(np.arange(n), keys, MOST_CALIBRATING)
+        some = _choose_rows(np.arange(n), keys, MOST_CALIBRATING)
         of_some = None if weights is None else weights[some]
         rows = np.ascontiguousarray(matrix[some])
-        distance = _distances(MadeRows(rows, np.arange(some.size), rows), met[some], near, scale)
+        distance = _distances(MadeRows(rows, np.arange(some.size), rows), row_fold[some], near, scale)
         logs = np.log(np.maximum(shares, 1.0 / (n + 1.0))).sum(axis=0)[some] if shares else np.zeros(some.size)
         outside_of = [_neighbours(np.flatnonzero(fold != k), keys, weights, MOST_ROWS) for k in range(n_folds)]
         linear = Linear.fit(matrix, features, outside_of, _neighbours(np.arange(n), keys, weights, MOST_ROWS))
         made = MadeRows(rows, np.arange(some.size), rows)
-        joint, of_joint = Joint.of(logs.round(9), *linear.parts(made, met[some], linear.room(1)), of_some)
+        joint, of_joint = Joint.of(logs.round(9), *linear.parts(made, row_fold[some], linear.room(1)), of_some)
         cells, outside, nearness = Scale.of(least, weights), Scale.of(-far, weights), Scale.of(-distance, of_some)
         lesser = np.minimum.reduce(
             [
@@ -705,11 +705,11 @@ def _grow_fold(
     ordered: Bools,
     counts: Floats,
     others: Ints,
-    meeting: Ints,
+    in_fold: Ints,
 ) -> tuple[list[_Grown], Floats]:
     """Grow the trees of a fold on the rows outside it; return them, and the log densities of the cells in the fold."""
     learned = np.ascontiguousarray(bins[:, others])
-    judged = np.ascontiguousarray(bins[:, meeting])
+    judged = np.ascontiguousarray(bins[:, in_fold])
     weight = counts[others]
     n, p = others.size, bins.shape[0]
     questions = max(1, (p - 1) * CLASSES)
@@ -718,7 +718,7 @@ def _grow_fold(
     room = GrowingRoom.of(n, BINS, CLASSES + 1)
     learned_classes = np.take_along_axis(classes, learned, axis=1)
     tried = _choose_tried(learned_classes, weight)
-    grown, density = [], np.empty((mutable.size, meeting.size))
+    grown, density = [], np.empty((mutable.size, in_fold.size))
     for a, j in enumerate(mutable):
         target = columns[a]
         nodes, leaf = GrowingNodes.room_for(most), np.zeros(n, dtype=np.int64)
@@ -732,7 +732,7 @@ def _grow_fold(
         table: Floats = np.bincount(number[leaf] * BINS + learned[j], weight, leaves.size * BINS).astype(np.float64)
         log_density = target.log_density(table.reshape(leaves.size, BINS))
         left[leaves] = number[leaves]
-        at = np.empty(meeting.size, dtype=np.int64)
+        at = np.empty(in_fold.size, dtype=np.int64)
         find_leaves(judged, column, cut, single, left, at)
         density[a] = log_density[number[at], judged[j]]
         grown.append(_Grown(column, cut, single, left, log_density))
@@ -777,7 +777,7 @@ def _join(grown: list[_Grown], mutable: Ints, scales: list[Scale]) -> Conditiona
 # ---------------------------------------------------------------- neighbours (step 5)
 
 
-def _some(rows: Ints, keys: UInts, most: int) -> Ints:
+def _choose_rows(rows: Ints, keys: UInts, most: int) -> Ints:
     """Return at most `most` of the rows, chosen by their keys, in order."""
     return rows if rows.size <= most else np.sort(rows[np.argsort(keys[rows], kind="stable")[:most]])
 
@@ -785,7 +785,7 @@ def _some(rows: Ints, keys: UInts, most: int) -> Ints:
 def _neighbours(rows: Ints, keys: UInts, weights: Floats | None, most: int = MOST_NEAR) -> Ints:
     """Return the rows among which the nearest are searched; weighted rows are repeated by their weight."""
     if weights is None:
-        return _some(rows, keys, most)
+        return _choose_rows(rows, keys, most)
     by_key = rows[np.argsort(keys[rows], kind="stable")]
     n = int(min(max(round(float(weights[rows].sum())), 1), most)) if rows.size else 0
     return np.sort(by_key[copies_at(weights[by_key], np.arange(n), n)]) if n else rows

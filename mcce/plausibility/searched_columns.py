@@ -119,10 +119,10 @@ class SearchedColumns:
             if self.codes[j]:
                 found[np.isin(found[:, j], list(self.codes[j])), j] = np.nan
             if not self.is_plain(j):
-                found[:, j] = self._clocked(j, found[:, j])
+                found[:, j] = self._convert_dates(j, found[:, j])
         return found
 
-    def _clocked(self, j: int, values: Floats) -> Floats:
+    def _convert_dates(self, j: int, values: Floats) -> Floats:
         from mcce.constraints.encoding import clock_of, days_of
 
         feature = self.features[j]

@@ -10,8 +10,8 @@ and `mcce.report.suspicious` lists those that have one. Reasons for a changed fe
 3. `duration`: a duration grows by more than two years (`YEARS`).
 4. `opposite to the usual direction`: a number or ordered level falls although higher values help over the refused as a
    whole, or the other way round.
-5. `from nothing to much`: an amount that was 0 or missing exceeds nine in ten of the positive training values.
-6. `money from nowhere`: savings rise, or a debt falls, by more than the loan (the smaller of the factual's and the
+5. `large rise from zero`: an amount that was 0 or missing exceeds nine in ten of the positive training values.
+6. `unexplained money`: savings rise, or a debt falls, by more than the loan (the smaller of the factual's and the
    counterfactual's). The columns are recognised by their names, and compared if they have the same unit in `Names`, or
    none.
 7. `contradicts a level`: a number is above 99 per cent of the training rows with one of the levels of the
@@ -51,7 +51,7 @@ from mcce.table.words import DEBT, SAVINGS, is_class, is_education, is_loan, is_
 
 YEARS = 2
 LONG = 0.4  # share of the distance of the 1 and the 99 per cent point, in logarithms
-PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE, UNSPECIFIC, WORSE, FAR_STEP = (
+PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_ZERO, UNEXPLAINED_MONEY, UNSPECIFIC, WORSE, FAR_STEP = (
     REASONS
 ) = (
     "past event or fact",
@@ -59,8 +59,8 @@ PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_NOTHING, FROM_NOWHERE, 
     "duration",
     "opposite to the usual direction",
     "contradicts a level",
-    "from nothing to much",
-    "money from nowhere",
+    "large rise from zero",
+    "unexplained money",
     "unspecific level",
     "worse situation",
     "far step",
@@ -288,7 +288,7 @@ class StopRules:
         if name in usual.durations:  # a negative value is a code
             yield _Bound(DURATION, high=np.where(own >= 0.0, own + YEARS * usual.durations[name], np.inf))
         if name in usual.highs:
-            yield _Bound(FROM_NOTHING, high=np.where(np.isnan(own) | (own == 0.0), usual.highs[name], np.inf))
+            yield _Bound(FROM_ZERO, high=np.where(np.isnan(own) | (own == 0.0), usual.highs[name], np.inf))
         if name in usual.factors:
             yield self._far(name, own)
         if is_loan(name):
@@ -300,6 +300,6 @@ class StopRules:
             loan = self.columns[k].name
             if self.units.get(loan) == self.units.get(name):
                 is_saved = bool(words & SAVINGS)
-                lent = before[:, k] if after is None else np.fmin(before[:, k], after[:, k])
-                low, high = (-np.inf, own + lent) if is_saved else (own - lent, np.inf)
-                yield _Bound(FROM_NOWHERE, low, high, loan)
+                loan_amount = before[:, k] if after is None else np.fmin(before[:, k], after[:, k])
+                low, high = (-np.inf, own + loan_amount) if is_saved else (own - loan_amount, np.inf)
+                yield _Bound(UNEXPLAINED_MONEY, low, high, loan)

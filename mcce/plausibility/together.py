@@ -54,7 +54,7 @@ class TogetherSearch:
             if (i in self.levels and not is_level) or (j in self.levels and is_level and not self._is_level(i, other)):
                 continue  # found by levels
             if first != place and i != j and (not self.columns.is_explained(i, j) or np.isnan(value)):
-                says = self._says_together(i, other, j, value)
+                says = self._text_of_coincidence(i, other, j, value)
                 found.extend(self._kept(says, (i, j), chance + np.log(2.0)))
         return found
 
@@ -89,7 +89,7 @@ class TogetherSearch:
         for at, to in zip(*np.nonzero(np.triu(differ <= MOST_SOFT * n, 1))):
             (i, value), (j, other) = marks[firsts[at]], marks[firsts[to]]
             if i != j:
-                says = partial(self._says_together, i, value, j, other)
+                says = partial(self._text_of_coincidence, i, value, j, other)
                 yield int(differ[at, to]), 1, (i, j), shown[:, firsts[to]], says
         places = np.flatnonzero(~self.is_level[firsts])
         held = held[:, places]
@@ -105,7 +105,7 @@ class TogetherSearch:
                 place = firsts[places[at]]
                 j, value = marks[place]
                 if j != by:
-                    says = partial(self._says_with_levels, by, np.flatnonzero(most[1:, at]), j, value)
+                    says = partial(self._text_with_levels, by, np.flatnonzero(most[1:, at]), j, value)
                     yield int(errors[at]), n_sets, (by, j), shown[:, place], says
 
     def _indicators(self, by: int) -> npt.NDArray[np.float32]:
@@ -129,7 +129,7 @@ class TogetherSearch:
             found[at, places] = ~((with_it > 0) & (with_it < levels @ shown_or_not)).any(axis=0)
         return found
 
-    def _says_with_levels(self, by: int, codes: Ints, j: int, value: float) -> str | None:
+    def _text_with_levels(self, by: int, codes: Ints, j: int, value: float) -> str | None:
         """Return the text that a value occurs with some levels of another column."""
         texts = [level_text(self.features[by], int(code)) for code in codes]
         one, has = column_text(self.features[by].name), self._has(j, value)
@@ -150,10 +150,10 @@ class TogetherSearch:
         if mixed.any() or not with_it.any() or (with_it == total).all() or self.columns.is_explained(by, j):
             return
         chance = log_chance(np.array([with_it.sum(), total.sum() - with_it.sum()])) + np.log(2.0) * (total > 0).sum()
-        says = self._says_with_levels(by, np.flatnonzero(with_it > 0), j, value)
+        says = self._text_with_levels(by, np.flatnonzero(with_it > 0), j, value)
         yield from self._kept(says, (by, j), chance)
 
-    def _says_together(self, i: int, value: float, j: int, other: float) -> str | None:
+    def _text_of_coincidence(self, i: int, value: float, j: int, other: float) -> str | None:
         one, two = self._has(i, value), self._has(j, other)
         return None if one is None or two is None else f"if {one[0]} then {two[0]} else {two[1]}"
 

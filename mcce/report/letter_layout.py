@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 from mcce.report.languages import Texts
 from mcce.report.names import PREDICTION, Names, kept_together
 from mcce.report.principal import Reasons
-from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
+from mcce.report.reasons import ALREADY, NO_ROOM, NONE_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.words import Change, changes_text
 
 WIDTH = 76
@@ -227,7 +227,7 @@ def _none(case: Case, texts: Texts) -> Section:
     elif case.n_tried:
         key = "none.tried" + ("_alike" if alike else "") + ("_rules" if case.rules else "")
         sentences.append(texts.fill(key, case.n_tried, n=case.names.count(case.n_tried), names=alike))
-    if NOBODY_ALIKE in case.reason:
+    if NONE_ALIKE in case.reason:
         sentences.append(texts.fill("none.nobody_alike", names=alike))
     elif NONE_ALIKE_WANTED in case.reason:
         sentences.append(texts.fill("none.none_alike", names=alike))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcce.exceptions import shorten
 
 ALREADY = "already has the wanted decision"
-NOBODY_ALIKE = "no training row has its fixed values"
+NONE_ALIKE = "no training row has its fixed values"
 NONE_ALIKE_WANTED = "no training row with its fixed values"
 NO_ROOM = "nothing can meet its constraints"
 UNREADABLE = "it could not be read"
@@ -26,8 +26,8 @@ def short_reason(reason: str) -> str:
     for kind in (ALREADY, UNREADABLE, NO_ROOM):
         if reason.startswith(kind):
             return kind
-    if NOBODY_ALIKE in reason:
-        return NOBODY_ALIKE
+    if NONE_ALIKE in reason:
+        return NONE_ALIKE
     if NONE_ALIKE_WANTED in reason:
         return f"{NONE_ALIKE_WANTED} has the wanted decision"
     tried, wanted, rest = reason.partition(" has the wanted decision")

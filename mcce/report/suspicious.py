@@ -52,9 +52,9 @@ from mcce.plausibility.stop_reasons import (
     DURATION,
     FALLS,
     FAR_STEP,
-    FROM_NOTHING,
-    FROM_NOWHERE,
+    FROM_ZERO,
     PAST,
+    UNEXPLAINED_MONEY,
     UNSPECIFIC,
     UNUSUAL_DIRECTION,
     WORSE,
@@ -227,7 +227,7 @@ def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicio
     name, names = answers.after.columns[j], answers.names
     label = names.label(name)
     before, after = (names.text(name, each.iloc[row, j]) for each in (answers.before, answers.after))
-    if reason in (DURATION, FROM_NOWHERE):
+    if reason in (DURATION, UNEXPLAINED_MONEY):
         old, new = answers.numbers(j)
         by = names.step(name, float(new[row] - old[row])).removeprefix("+")
     if reason == PAST:
@@ -239,9 +239,9 @@ def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicio
         words = f"{label} is {way}, and for most of the refused {other} helps"
     elif reason == DURATION:
         words = f"{label} grows by {by}"
-    elif reason == FROM_NOTHING:
+    elif reason == FROM_ZERO:
         words = f"{label} rises from {before} to {after}"
-    elif reason == FROM_NOWHERE:
+    elif reason == UNEXPLAINED_MONEY:
         words = f"{label} changes by {by}, more than {names.label(beside)}"
     elif reason == FAR_STEP:
         words = _far_step(answers, usual, row, j)

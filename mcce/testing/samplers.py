@@ -805,13 +805,13 @@ def check_threads(sampler: ConditionalSampler, seed: int) -> None:
     for kind, problem, fitted in trained(sampler, seed, by_sex=True):
         parts = [problem.given.take(np.arange(k, problem.given.n_rows, THREADS)) for k in range(THREADS)]
         alone = [draw(fitted, part, seed + k) for k, part in enumerate(parts)]
-        together = _at_once(lambda k: draw(fitted, parts[k], seed + k))  # noqa: B023
+        together = _batch_size(lambda k: draw(fitted, parts[k], seed + k))  # noqa: B023
         require(all(map(equal, alone, together)), f"{kind} target: drawn from {THREADS} threads, values change.")
-        refitted = _at_once(lambda k: draw(fit(sampler, problem), parts[k], seed + k))  # noqa: B023
+        refitted = _batch_size(lambda k: draw(fit(sampler, problem), parts[k], seed + k))  # noqa: B023
         require(all(map(equal, alone, refitted)), f"{kind} target: fitted in {THREADS} threads, draws change.")
 
 
-def _at_once(work: Callable[[int], Floats]) -> list[Floats]:
+def _batch_size(work: Callable[[int], Floats]) -> list[Floats]:
     barrier = Barrier(THREADS)
 
     def wait_and_work(k: int) -> Floats:

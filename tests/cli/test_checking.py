@@ -86,7 +86,7 @@ def test_numeric_ids_work_and_unexplained_rows_state_what_would_help(files):
     assert after.loc[1, stays].tolist() == before.loc[1, stays].tolist()
     assert after.loc[1, "savings"] > before.loc[1, "savings"]
     rest = pd.read_csv("cf.unexplained.csv").set_index("id")
-    assert {"drawn", "rejected", "plausible", "asked", "nearest", "would_help"} <= {*rest.columns}
+    assert {"drawn", "rejected", "plausible", "queried", "nearest", "would_help"} <= {*rest.columns}
     assert rest.loc[2, "would_help"] == "without the constraint 'nothing may change'"
 
 

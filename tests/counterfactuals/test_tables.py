@@ -217,14 +217,14 @@ def test_unknown_attribute_suggests_a_known_one(found, name, message):
 def test_reasons_are_computed_on_demand(found):
     queried = []
 
-    def look_into(places):
+    def analyse_draws(places):
         queried.extend(places)
         table = pd.DataFrame({"drawn": 1000, "would_help": "4000 draws"}, index=found.factuals.index[places])
         return table, found.factuals.iloc[places]
 
     plain = found.why_unexplained("cis")
     assert plain.to_dict() == {"reason": "no valid row among 1000 <samples>", "prediction": 0.1}
-    live = replace(found, draws=pd.Series(1000, index=found.factuals.index), _questions=Questions(why=look_into))
+    live = replace(found, draws=pd.Series(1000, index=found.factuals.index), _questions=Questions(why=analyse_draws))
     reasons = live.why_unexplained("cis")
     assert reasons.pop("nearest_row").equals(found.factuals.loc["cis"])
     assert reasons.to_dict() == {**plain.to_dict(), "drawn": 1000, "would_help": "4000 draws"}

@@ -112,7 +112,7 @@ def gower_sum(row, factual, weights=(1.0,) * 6) -> float:
     return total
 
 
-def believed(rows, factual):
+def plausibility_of(rows, factual):
     scale, own = plausibility(), np.array([factual])
     fold, places = np.repeat(scale.fold_of(own), len(rows)), np.zeros(len(rows), dtype=np.int64)
     return scale.score(np.array(rows).reshape(-1, 6), fold, scale.origins(own, places, own=scale.own(own)))
@@ -120,7 +120,7 @@ def believed(rows, factual):
 
 def quantiles(rows, factual) -> list[float]:
     calibration = plausibility().calibration.values
-    return [(1 + (calibration <= score).sum()) / (len(calibration) + 1) for score in believed(rows, factual)]
+    return [(1 + (calibration <= score).sum()) / (len(calibration) + 1) for score in plausibility_of(rows, factual)]
 
 
 def crossings(pool, factual):
@@ -206,7 +206,7 @@ def search(case, k, floor, bound=UNBOUNDED, name="default", caution=None):
     assert (np.diff(found.owner) >= 0).all()
     np.testing.assert_array_equal(found.scores, [case.model.score(row) for row in found.rows])
     for f, row, score in zip(found.owner, found.rows, found.plausibility, strict=True):
-        assert score == believed([row], case.factuals[f])[0]
+        assert score == plausibility_of([row], case.factuals[f])[0]
     return [[tuple(row) for row in found.rows[found.owner == f].tolist()] for f in range(len(case.factuals))]
 
 

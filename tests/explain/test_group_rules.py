@@ -237,5 +237,5 @@ def test_mostly_suspicious_changes_are_dropped():
     changes = [(Term(0, "by", 1.0),), (Term(1, "by", 1.0),), (Term(2, "by", 1.0),)]
     cost = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, np.inf], [1.0, np.inf, np.inf]])
     fit = np.array([[True, False, False], [True, False, False], [True, False, False]])
-    assert Reach(changes, cost, fit).without_unfit().changes == [changes[2]]
-    assert Reach(changes[:2], cost[:2], fit[:2]).without_unfit().changes == changes[:2]
+    assert Reach(changes, cost, fit).drop_unfit().changes == [changes[2]]
+    assert Reach(changes[:2], cost[:2], fit[:2]).drop_unfit().changes == changes[:2]

@@ -22,11 +22,11 @@ from tests.explain.small_cases import (
     MUTABLE,
     VALUES,
     Case,
-    believed,
     changes,
     crossings,
     gower_sum,
     plausibility,
+    plausibility_of,
     problem_of,
 )
 from tests.marks import examples, nightly
@@ -64,7 +64,7 @@ def test_single_changes_have_minimal_cost_by_brute_force(pools, factuals, seed, 
     least = plausibility().least_score(floor)
     for f, factual in enumerate(case.factuals):
         single = [c for c in crossings(case.pool(f), factual) if changes(c, factual) == 1 and case.model.wants(c)]
-        single = [c for c, score in zip(single, believed(single, factual), strict=True) if score >= least]
+        single = [c for c, score in zip(single, plausibility_of(single, factual), strict=True) if score >= least]
         if len(single) < k:
             continue
         expected = sorted(cost(case, c, factual, strength) for c in single)[:k]
@@ -164,9 +164,9 @@ def test_every_change_has_a_role_and_none_is_harmful(floor, measures):
     for who, name in zip(several["id"], several["feature"], strict=True):
         without = found.frame.loc[[(who, 1)]].assign(**{name: found.factuals[name][who]})
         rows, own = (schema.encode(frame).matrix for frame in (without, found.factuals.loc[[who]]))
-        believable = scale.score(rows, scale.fold_of(own))[0] >= scale.least_score(floor)
+        plausible = scale.score(rows, scale.fold_of(own))[0] >= scale.least_score(floor)
         contradicts = (without["job"] == "none") & (without["salary"] > 0)  # a reason to withhold the row
-        assert contradicts.all() or not (believable and score(without)[0] >= 0.6)
+        assert contradicts.all() or not (plausible and score(without)[0] >= 0.6)
 
 
 def test_plain_method_reports_no_roles():

@@ -304,7 +304,7 @@ def test_proof_stops_at_the_time_limit(tree: mcce.MCCE, X: pd.DataFrame) -> None
         found.why_unexplained(who, prove=True, time_limit=0)
 
 
-def test_unsupported_models_raise_and_supported_ones_are_listed(X: pd.DataFrame) -> None:
+def test_unsupported_models_are_not_proven_and_supported_ones_are_listed(X: pd.DataFrame) -> None:
     explainer = mcce.MCCE(lambda rows: rows["a"] / 10, decision=(0.79, 1), random_state=1).fit(X)
     found = explainer.explain(X[X["a"] == 0].head(1), n_samples=1, constraints=[mcce.allow("a", high=7)])
     says = found.why_unexplained(found.unexplained.index[0], prove=True)["proof"]

@@ -238,7 +238,7 @@ def test_no_rows_do_not_query_the_model():
 
 @pytest.mark.parametrize(("n_values", "reached"), [(5, 1.0), (100, 1.0)])
 def test_of_many_intermediate_values_some_are_tried_including_the_nearest(n_values, reached):
-    class Always(Scale):
+    class ConstantCondition(Scale):
         def query(self, rows):
             assert len(rows) <= refining.VALUES_BETWEEN
             return np.ones(len(rows)), rows[:, 0] >= reached
@@ -250,7 +250,7 @@ def test_of_many_intermediate_values_some_are_tried_including_the_nearest(n_valu
     pool[:, 0] = np.arange(1, n_values + 1)
     none = np.zeros(1, dtype=np.int64)
     start = Winners.chosen(none, np.array([[200.0, 0.0, 0.0, 0.0]]), np.ones(1), np.ones(1))
-    found = refiner(Always(), np.zeros((1, 4)), [0]).refine(start, Candidates(pool, none, none + n_values))
+    found = refiner(ConstantCondition(), np.zeros((1, 4)), [0]).refine(start, Candidates(pool, none, none + n_values))
     assert found.rows.tolist() == [[reached, 0.0, 0.0, 0.0]]
 
 
@@ -258,7 +258,7 @@ def test_number_with_smaller_step_does_not_take_the_turn_of_another():
     """Both numbers move: first the one with the larger step, which is smaller afterwards."""
     factual, start = np.array([[0.0, 0.0, 0.0, 1.0]]), np.array([[8.0, 0.0, 3.0, 1.0]])
 
-    class Always(Scale):
+    class ConstantCondition(Scale):
         def query(self, rows):
             return np.ones(len(rows)), (rows[:, [0, 2]] >= 1).all(axis=1)
 
@@ -268,7 +268,7 @@ def test_number_with_smaller_step_does_not_take_the_turn_of_another():
     pool = np.array([[1.0, 0.0, 1.0, 1.0], [2.0, 0.0, 2.0, 1.0]])
     none = np.zeros(1, dtype=np.int64)
     chosen = Winners.chosen(none, start, np.ones(1), np.ones(1))
-    found = refiner(Always(), factual, [0, 2]).refine(chosen, Candidates(pool, none, none + 2))
+    found = refiner(ConstantCondition(), factual, [0, 2]).refine(chosen, Candidates(pool, none, none + 2))
     assert found.rows.tolist() == [[1.0, 0.0, 1.0, 1.0]]
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import mcce
-from mcce.explain.tabulate import why_none
+from mcce.explain.tabulate import describe_failures
 
 
 def row_of(chain, **values):
@@ -25,14 +25,14 @@ def row_of(chain, **values):
     ],
 )
 def test_reason_for_no_counterfactual(chain, values, words):
-    (said,) = why_none(chain[0], row_of(chain, **values), 50)
+    (said,) = describe_failures(chain[0], row_of(chain, **values), 50)
     assert re.fullmatch(f"none of the 50 candidates has the wanted decision, {words}", said)
 
 
 def test_reason_for_no_counterfactual_without_conditioning(chain):
     _, X = chain
     free = mcce.ChainModel(random_state=1).fit(X)
-    (said,) = why_none(free, free.schema_.encode(X.iloc[[0]]).matrix, None)
+    (said,) = describe_failures(free, free.schema_.encode(X.iloc[[0]]).matrix, None)
     assert said == "no candidate has the wanted decision; bring more of them"
 
 
@@ -47,5 +47,5 @@ def test_dates_in_mixed_units_are_reported():
     )
     wanted = np.arange(n) % 2 == 1
     model = mcce.ChainModel(fixed=["near", "far"], random_state=1).fit(X, decision=wanted)
-    (said,) = why_none(model, model.schema_.encode(X.iloc[[0]]).matrix, 10)
+    (said,) = describe_failures(model, model.schema_.encode(X.iloc[[0]]).matrix, 10)
     assert "(near = 2020-01-01 00:00:00, far = 3612-09-12 00:00:00) has it" in said

@@ -15,7 +15,7 @@ from mcce.report.languages import available_languages, read_texts, text_of
 from mcce.report.letter_layout import Case, write_letter
 from mcce.report.names import Names
 from mcce.report.principal import Reasons
-from mcce.report.reasons import ALREADY, NO_ROOM, NOBODY_ALIKE, NONE_ALIKE_WANTED
+from mcce.report.reasons import ALREADY, NO_ROOM, NONE_ALIKE, NONE_ALIKE_WANTED
 from mcce.report.rows import consequences_in_words
 from mcce.report.rules import rules_in_words
 from mcce.report.words import Change, follow_sentence
@@ -92,7 +92,7 @@ BRANCHES = {
     "nothing fixed": {"fixed": ()},
     "two fixed": {"fixed": ("job", "months")},
     "no room": {"reason": f"{NO_ROOM}: it", "rules": ("a",)},
-    "none tried alike": {"reason": f"x {NOBODY_ALIKE}", "n_tried": 1},
+    "none tried alike": {"reason": f"x {NONE_ALIKE}", "n_tried": 1},
     "none alike wanted": {"reason": f"x {NONE_ALIKE_WANTED}", "n_tried": 12_000},
     "tried": {"fixed": (), "n_tried": 1},
     "tried many": {"fixed": (), "n_tried": 1000},

@@ -88,9 +88,9 @@ OPPOSITE = "opposite to the usual direction"
             "salary 135,000 is 4.5 times 30,000; of the accepted training rows most similar to a refused one and "
             "higher, 97.5% have at most 4 times its value",
         ),
-        ({"savings": 21_500}, "money from nowhere", "savings changes by 20,500, more than loan"),
-        ({"debt": 9_500}, "money from nowhere", "debt changes by -20,500, more than loan"),
-        ({"debt": 20_000, "loan": 5_000}, "money from nowhere", "debt changes by -10,000, more than loan"),
+        ({"savings": 21_500}, "unexplained money", "savings changes by 20,500, more than loan"),
+        ({"debt": 9_500}, "unexplained money", "debt changes by -20,500, more than loan"),
+        ({"debt": 20_000, "loan": 5_000}, "unexplained money", "debt changes by -10,000, more than loan"),
     ],
 )
 def test_each_stop_reason(answer, reason, words):
@@ -153,7 +153,7 @@ def test_education_and_durations_do_not_decrease(her, answer, words):
 def test_change_from_zero_to_a_large_value(old, new, words):
     listed = judge({"salary": new}, her={"salary": old})
     assert listed["words"].tolist() == words
-    assert listed["reasons"].tolist() == ["from nothing to much"] * len(words)
+    assert listed["reasons"].tolist() == ["large rise from zero"] * len(words)
 
 
 @pytest.mark.parametrize(("savings", "n"), [("EUR", 1), ("NOK", 0), (None, 0)])

@@ -30,7 +30,7 @@ def test_uninformative_levels():
     assert not any(map(is_unspecific, ["Other-service", "unknown / no savings", "none", "0", 0, True]))
 
 
-def test_situations_that_nobody_aims_for():
+def test_undesirable_situations():
     assert all(map(is_worse, ["unemployed", "with parents", "bei Eltern", "Arbeitslos", "chez parents", "föräldrar"]))
     assert not any(map(is_worse, ["employed", "two parents", "not unemployed", "with", "rent", 0, True]))
 

@@ -113,11 +113,11 @@ class RpartTree(Tree):
             if self.n_nodes == 1 or (self.numbers_only and (complete or not np.isnan(matrix.sum()))):
                 return super().route(matrix, complete=True)
         leaf = np.zeros(matrix.shape[0], dtype=np.int32)
-        kernels.route_rows(np.asfortranarray(matrix).T, *self._as_kernels_take_it, self.sides, leaf)
+        kernels.route_rows(np.asfortranarray(matrix).T, *self._kernel_arrays, self.sides, leaf)
         return leaf
 
     @cached_property
-    def _as_kernels_take_it(self) -> tuple[Any, Any]:
+    def _kernel_arrays(self) -> tuple[Any, Any]:
         nodes = {name: getattr(self, name, None) for name in kernels.Nodes._fields}
         nodes |= {"size": self.n_grown, "risk": self.impurity}
         splits = [getattr(self, f"split_{name}") for name in kernels.Splits._fields]
