@@ -226,7 +226,7 @@ def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[W
     np.logical_or.at(kept, found.owner, harm > 0.0)
     serious = np.zeros(len(acceptance))
     np.maximum.at(serious, found.owner, reasons[:, 0])
-    harmful = kept.any(axis=1)
+    harmful = np.asarray(kept.any(axis=1))
     nested = () if problem.stops is None else problem.stops.nested
     again, costs = found.take(slice(0)), []
     for level, stops in enumerate((*nested, None)):

@@ -123,7 +123,10 @@ def find_row(found: Result, id: Hashable, rank: int = 1) -> tuple[int, int | Non
         factual = -1
     if factual < 0:
         if isinstance(id, tuple) and len(id) == 2 and id in found.frame.index:
-            raise InputError(f"{spell(id[0])} is the id and {id[1]} the rank; give them as two arguments.")
+            raise InputError(
+                f"no factual has the id {spell(id)}: {spell(id[0])} is the id and {id[1]} the rank; give them as two "
+                "arguments."
+            )
         raise InputError(
             f"no factual has the id {spell(id)}; the ids are the ",
             Either(PythonOnly("index"), "row names"),

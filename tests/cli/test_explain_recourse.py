@@ -1,6 +1,7 @@
 """`mcce explain --recourse`, letters and batches match `MCCE.recourse` for the same files."""
 
 import re
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -116,7 +117,10 @@ def refused(said, message):
         ("--assurance 0.8", "--assurance goes with --recourse; add it, or leave --assurance out"),
     ],
 )
-def test_options_of_the_other_search_raise(options, message, capsys):
+def test_options_of_the_other_search_raise(options, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("bank.mcce", "people.csv"):
+        Path(name).touch()
     for command, *more in (["explain"], ["letters", "--letters", "out"], ["explain-batches", "--out", "out"]):
         code = main([command, "bank.mcce", "people.csv", *more, *options.split()])
         assert refused((code, capsys.readouterr().err), message)

@@ -145,6 +145,7 @@ def test_numbers_of_a_german_file_are_written_in_its_format(tmp_path, monkeypatc
     explainer = mcce.MCCE(lambda rows: rows["Gehalt"] >= 17_300, decision=True, fixed=["Alter"], random_state=1).fit(X)
     explainer.explain(X.head(2), n_samples=20, sparse=True)
     monkeypatch.setattr("mcce.cli.fitting.load_explainer", lambda *_: explainer)
+    (tmp_path / "bank.mcce").touch()
     (tmp_path / "neu.csv").write_text("Nr;Gehalt;Alter\n1;1.200,00;30\n2;12.000,50;40\n")
     arguments = ["explain", "bank.mcce", "neu.csv", "--id", "Nr", "--n-samples", "200", "--sparse", "--out", "cf.csv"]
     assert main(arguments) == 0

@@ -67,7 +67,7 @@ def test_sentence_of_three_changes_and_of_none():
     assert found.sentence(1).startswith("Nothing has to change")
 
 
-@pytest.mark.parametrize("id", ["dan", 3, ("ann", 1), ["ann"], None])
+@pytest.mark.parametrize("id", ["dan", 3, ("ann", 7), ["ann"], None])
 def test_unknown_id_raises_and_lists_known_ids(found, id):
     with pytest.raises(InputError, match=r"no factual has the id .*'ann', 'bob', 'cis'"):
         found.sentence(id)

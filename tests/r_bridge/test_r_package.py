@@ -98,4 +98,4 @@ def test_metadata_name_a_role_and_addresses():
     for field in ("Authors@R", "URL", "BugReports"):
         assert re.search(rf"^{field}: \S", text, flags=re.MULTILINE), field
     assert 'person("mcce developers"' in text
-    assert "2111.09790" in (PACKAGE / "inst" / "CITATION").read_text(encoding="utf-8")
+    assert "10.1007/s10618-024-01017-y" in (PACKAGE / "inst" / "CITATION").read_text(encoding="utf-8")

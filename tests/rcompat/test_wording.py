@@ -278,7 +278,7 @@ def test_r_messages_contain_no_python(said):
         ("fit: nobody wanted", "or set condition_on_decision = FALSE."),
         ("fit: interval empty", """a single score needs closed = "both"."""),
         ("fit: no class", """give one or more, as in one_of("paid") or one_of(c("paid", "due"))"""),
-        ("fit: names", """as in names = list(labels = list(salary = "pay"))."""),
+        ("fit: names", """as in names = list(labels = list(salary = "pay"))"""),
         ("train: a level of one row", """as in allow("town", never = c("Rome"))."""),
         (
             "train: facts",

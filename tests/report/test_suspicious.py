@@ -147,13 +147,16 @@ def test_education_and_durations_do_not_decrease(her, answer, words):
         (0, 101_000, ["salary rises from 0 to 101,000"]),
         (np.nan, 101_000, ["salary rises from missing to 101,000"]),
         (0, 99_000, []),
-        (1, 101_000, []),
     ],
 )
 def test_change_from_zero_to_a_large_value(old, new, words):
     listed = judge({"salary": new}, her={"salary": old})
     assert listed["words"].tolist() == words
     assert listed["reasons"].tolist() == ["large rise from zero"] * len(words)
+
+
+def test_change_from_a_small_to_a_large_value_is_a_far_step():
+    assert judge({"salary": 101_000}, her={"salary": 1})["reasons"].tolist() == ["far step"]
 
 
 @pytest.mark.parametrize(("savings", "n"), [("EUR", 1), ("NOK", 0), (None, 0)])
