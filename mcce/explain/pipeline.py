@@ -64,6 +64,7 @@ from mcce.explain.problem import Block, Factuals, Problem, searched
 from mcce.explain.refine import drop_harmful, harm_of_changes, mark_incidental
 from mcce.explain.sparse import crossed_draws
 from mcce.explain.winners import Winners
+from mcce.plausibility.stop_reasons import StopRules
 
 FIRST_DRAWS, MOST_DRAWS = 500, 16_000
 TOLERANCE = 0.02  # tolerance of the summed Gower distance
@@ -210,10 +211,10 @@ def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[W
     A counterfactual is unfit if it has a reason not to be sent (`mcce.plausibility.stop_reasons`) or a long step, or if
     a change makes the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is
     rare with the salary of a draw. New draws therefore keep the factual's value in these columns, and have values that
-    no reason excludes in the others, and no long steps. If this gives no counterfactual, less serious reasons than the
-    counterfactual's are allowed, first long steps, then far ones; and for harmful changes finally all values in the
-    other columns. New rows that are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the
-    floor are skipped.
+    no reason excludes in the others; and no long steps, if these are the only reason. If this gives no counterfactual,
+    far steps are allowed, unless they are the only reason, and for harmful changes finally all values in the other
+    columns. New rows that are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the floor
+    are skipped.
     """
     problem = acceptance.problem
     harm = harm_of_changes(acceptance, found)
@@ -227,15 +228,20 @@ def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[W
     serious = np.zeros(len(acceptance))
     np.maximum.at(serious, found.owner, reasons[:, 0])
     harmful = np.asarray(kept.any(axis=1))
-    nested = () if problem.stops is None else problem.stops.nested
+    stages: list[tuple[StopRules | None, Bools]] = []
+    if problem.stops is not None:
+        long, far, others = (serious == 1) & ~harmful, (serious > 1) | harmful, serious > 2
+        stages = list(zip(problem.stops.nested, (long, far, others)))
+    most = _most_changes(acceptance, found)
     again, costs = found.take(slice(0)), []
-    for level, stops in enumerate((*nested, None)):
-        which = left[(serious[left] > level) | harmful[left]]
+    for stops, searched_again in (*stages, (None, harmful)):
+        which = left[searched_again[left]]
         which = which[~np.isin(which, again.owner)]
         if not which.size:
             continue
         stricter = replace(problem, stops=stops).avoiding(kept[which], block.take(which))
         new, cost = _search_avoiding(acceptance, block, which, stricter)
+        new = new.take(new.measures[:, 0] <= most[new.owner])  # the others could not be preferred
         again = Winners.join([again, new.take(_is_less_unfit(acceptance, new, found, reasons))])
         costs.append(cost)
     redone = np.isin(found.owner, again.owner)
@@ -270,6 +276,13 @@ def _is_less_unfit(acceptance: Acceptance, new: Winners, found: Winners, reasons
     return np.asarray(~of_new.any(axis=1) | (rank[found.owner.size :] < least[new.owner]))
 
 
+def _most_changes(acceptance: Acceptance, found: Winners) -> Floats:
+    """Return the number of changes that a fit row may have, for each factual."""
+    fewest = np.full(len(acceptance), np.inf)
+    np.minimum.at(fewest, found.owner, found.measures[:, 0])
+    return fewest + MORE_CHANGES
+
+
 def prefer_fit(acceptance: Acceptance, found: Winners, fit: Bools) -> Winners:
     """Return the best fit rows of each factual, followed by its best other rows if these are too few.
 
@@ -277,9 +290,7 @@ def prefer_fit(acceptance: Acceptance, found: Winners, fit: Bools) -> Winners:
     taken in the order in which they were chosen, fit ones first, and returned in the order of the measures.
     """
     settings = acceptance.problem.settings
-    fewest = np.full(len(acceptance), np.inf)
-    np.minimum.at(fewest, found.owner, found.measures[:, 0])
-    fit = fit & (found.measures[:, 0] <= fewest[found.owner] + MORE_CHANGES)
+    fit = fit & (found.measures[:, 0] <= _most_changes(acceptance, found)[found.owner])
     ranked = [found.take(fit), found.take(~fit)]
     if not settings.diverse:
         ranked = [best_of(acceptance, each, settings.n_counterfactuals) for each in ranked]
