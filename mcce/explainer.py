@@ -705,6 +705,7 @@ class MCCE(Learner):
         """
         self._check_fitted()
         check_count(n_samples, "n_samples", most=MOST_DRAWS)
+        check_flag(independent, "independent")
         schema = self.generator_.schema_
         index, matrix, _ = encode_known(X, schema, "Such rows have no candidates.")
         resolved = self._constraints([*read(self.constraints), *read(constraints)]) or None
@@ -1144,6 +1145,8 @@ class MCCE(Learner):
         300 3
         """
         self._check_fitted()
+        check_flag(recourse, "recourse")
+        check_flag(skip_bad, "skip_bad")
         from mcce.batches import explain_batches
 
         return explain_batches(

@@ -15,6 +15,8 @@ from functools import cache
 from threading import Event, Lock, Thread
 from typing import Any, Literal, TypeAlias
 
+from mcce.base.checks import check_flag
+
 SECONDS = 1.0
 LOGGED_EVERY = 10.0  # seconds
 
@@ -49,6 +51,8 @@ class _Lines:
 def progress_bar(total: int | None, what: str, progress: Progress, **options: Any) -> Iterator[Any]:
     """Yield a bar for `total` steps, None if unknown; `progress` None shows it in a terminal or notebook."""
     is_log = progress == "log"
+    if progress is not None and not is_log:
+        check_flag(progress, "progress")
     if is_log:
         options |= {"mininterval": LOGGED_EVERY, "ncols": 100, "file": _Lines()}
     disable = None if progress is None else not progress

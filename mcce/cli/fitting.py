@@ -35,6 +35,9 @@ from mcce.table import Schema
 
 MODEL_FILE, MODEL_CHECKSUM, MODEL_CLASSES = "model file", "model checksum", "model classes"  # in a saved explainer
 WITHOUT_CODE = (".onnx", ".skops")
+NAMING = ["fixed", "drop", "kinds", "derived", "ordered", "date_format"]  # options that name columns
+NAMING += ["allow_missing", "feature_weights", "actions", "takes", "noise", "sampler", "labels", "units", "formats"]
+OF_NO_COLUMN = ("", None, "*", "prediction")
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ def fit_files(arguments: argparse.Namespace, constraints: list[Constraint]) -> J
     check_columns(
         "the feature" if model is None else f"the feature of --model {arguments.model}", names, train.table, train.path
     )
+    check_columns("--fixed", arguments.fixed, train.table[names], f"the features of {train.path}")
     response = [arguments.response] if model is None else []
     readings = train.find_readings([*names, *response])
     of_response = {name: readings.pop(name) for name in response}
@@ -259,9 +263,11 @@ def known_levels(schema: Schema) -> dict[Any, Iterable[Any]]:
 
 def _check_named_columns(train: TableFile, arguments: argparse.Namespace) -> None:
     """Raise if options name columns that the training file does not have."""
-    named = {option: getattr(arguments, option) for option in ("kinds", "date_format", "derived", "ordered", "drop")}
-    for option, names in named.items():
-        check_columns(f"--{option.replace('_', '-')}", filter(None, names), train.table, train.path)
+    for option in OPTIONS:
+        names = getattr(arguments, option.name) if option.name in NAMING else ()
+        if isinstance(names, (list, dict)):  # others hold for all columns
+            columns = [name for name in names if name not in OF_NO_COLUMN]
+            check_columns(option.flag, columns, train.table, train.path)
     if arguments.response is not None:
         check_columns("--response", [arguments.response], train.table, train.path)
 

@@ -12,7 +12,7 @@ import argparse
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from pathlib import Path
@@ -436,10 +436,15 @@ def check_needed(given: argparse.Namespace) -> None:
     absent = [option.flag for option in OPTIONS if option.name in needed and getattr(arguments, option.name) is None]
     if absent:
         given.refuse(f"the following arguments are required: {', '.join(absent)}")
-    for name in ("train", "explain", "explainer", "model"):
-        path = getattr(arguments, name)
+    check_exist({f"--{name}": getattr(arguments, name) for name in ("train", "explain", "explainer", "model")})
+
+
+def check_exist(paths: Mapping[str, str | None]) -> None:
+    """Raise if a file or folder does not exist; keys are the arguments that name them."""
+    for role, path in paths.items():
         if path is not None and not Path(path).exists():
-            raise InputError(f"--{name} {path}: there is no such file; check its name and folder.")
+            what = "file or folder" if role == "FOLDER" else "file"
+            raise InputError(f"{role} {path}: there is no such {what}; check its name and folder.")
 
 
 def _files_of(files: Sequence[str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from mcce.cli import readers as read
-from mcce.cli.options import OPTIONS, add_options, check_needed
+from mcce.cli.options import OPTIONS, add_options, check_exist, check_needed
 
 CODES = (
     "Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad arguments, files or models; "
@@ -18,12 +18,16 @@ FILES = "a fitted explainer (.mcce) and the rows to explain, instead of --explai
 EXPLORED = ("model", "trusted", "id", "missing", "sep", "decimal", "thousands", "date_format", "encoding")
 
 
-def _imported(place: str) -> Callable[[argparse.Namespace], int]:
-    """Return a function that imports a "module:function" when it is called, and calls it."""
+def _imported(place: str, *files: str) -> Callable[[argparse.Namespace], int]:
+    """Return a function that imports a "module:function" when it is called, and calls it.
+
+    `files` are the arguments that name its input files, in capitals those without an option.
+    """
 
     def run(arguments: argparse.Namespace) -> int:
         if "command" in arguments:
             check_needed(arguments)
+        check_exist({role: getattr(arguments, role.lower().lstrip("-")) for role in files})
         module, _, function = place.partition(":")
         return int(getattr(import_module(module), function)(arguments))
 
@@ -161,7 +165,7 @@ def add_explore(commands: Any) -> None:
     add("--train", type=read.path, metavar="FILE", help="the training rows, for the costs in the second tab")
     add("--port", type=int, default=0, metavar="N", help="local port (a free one)")
     add("--no-browser", action="store_true", help="print the address without opening a browser")
-    explore.set_defaults(run=_imported("mcce.cli.explore:run_explore"))
+    explore.set_defaults(run=_imported("mcce.cli.explore:run_explore", "EXPLAINER", "PEOPLE", "--train", "--model"))
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
@@ -183,7 +187,7 @@ def add_verify(commands: Any) -> None:
     parser.add_argument("folder", type=read.path, metavar="FOLDER", help="the folder of records")
     parser.add_argument("--explainer", type=read.path, metavar="FILE", help="the explainer, to reproduce the answers")
     _add_model(parser)
-    parser.set_defaults(run=_imported("mcce.cli.verify:run_verify"))
+    parser.set_defaults(run=_imported("mcce.cli.verify:run_verify", "FOLDER", "--explainer", "--model"))
 
 
 def add_card(commands: Any) -> None:
@@ -200,7 +204,7 @@ def add_card(commands: Any) -> None:
     parser.add_argument("--title", default="Explainer card", metavar="TEXT", help="title of the page (%(default)s)")
     parser.add_argument("--out", type=read.path, metavar="FILE", help=".html or .md (Markdown on standard output)")
     parser.add_argument("--force", action="store_true", help="overwrite the file of --out")
-    parser.set_defaults(run=_imported("mcce.cli.card:run_card"))
+    parser.set_defaults(run=_imported("mcce.cli.card:run_card", "EXPLAINER", "--model", "--rows"))
 
 
 def add_inspect(commands: Any) -> None:
@@ -216,7 +220,7 @@ def add_inspect(commands: Any) -> None:
         help="a file that a generator (such as ChainModel), MCCE or Counterfactuals saved",
     )
     parser.add_argument("--json", action="store_true", help="everything as JSON, level names in full")
-    parser.set_defaults(run=_imported("mcce.cli.inspect:run_inspect"))
+    parser.set_defaults(run=_imported("mcce.cli.inspect:run_inspect", "FILE"))
 
 
 def add_disclosure(commands: Any) -> None:
@@ -242,7 +246,8 @@ def add_disclosure(commands: Any) -> None:
     add("--max-factuals", type=read.count, default=100, metavar="N", help="rows to explain (%(default)s)")
     add("--constraints", type=read.path, metavar="FILE", help="what may change and how: .toml or .json")
     add("--out", type=read.path, metavar="FILE", help="write the table as .csv")
-    parser.set_defaults(run=_imported("mcce.cli.disclosure:run_disclosure"))
+    files = "--explainer", "--model", "--train", "--holdout", "--constraints"
+    parser.set_defaults(run=_imported("mcce.cli.disclosure:run_disclosure", *files))
 
 
 def add_notebook(commands: Any) -> None:

@@ -6,7 +6,7 @@ The parser and its modules are imported with the first rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,11 +14,11 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats
 from mcce.constraints.base import Constraint, register_constraint
-from mcce.exceptions import InputError, spell
+from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.samplers.restricted import Within
 from mcce.storage.state import Fields
 from mcce.table import Schema
-from mcce.wording import PythonOnly, Value
+from mcce.wording import PythonOnly, Value, call
 
 if TYPE_CHECKING:
     from mcce.constraints.conditions import Condition
@@ -37,6 +37,7 @@ class Rule(Constraint):
     features: tuple[Hashable, ...] | None = None
     name: str | None = None
     tree: Node | None = field(default=None, compare=False, repr=False)
+    chain: tuple[str, ...] | None = field(default=None, compare=False, repr=False)  # transitions: feature, levels
 
     def resolve(self, schema: Schema) -> Iterable[Constraint]:
         return [self]
@@ -162,7 +163,8 @@ def transitions(feature: str, steps: str) -> Rule:
     name, texts = f"`{feature}`", [_quoted(level) for level in levels]
     ways = [f"was({name}) == {each} and {name} in [{', '.join(texts[i + 1 :])}]" for i, each in enumerate(texts[:-1])]
     stays = f"{name} == was({name}) or missing({name}) and missing(was({name}))"
-    return rule(" or ".join([stays, *ways]), name=f"{feature}: {' -> '.join(levels)}")
+    made = rule(" or ".join([stays, *ways]), name=f"{feature}: {' -> '.join(levels)}")
+    return replace(made, chain=(feature, *levels))
 
 
 def _quoted(level: str) -> str:
@@ -279,6 +281,24 @@ def _booleans(answer: Any) -> Bools:
     return np.array([bool(each) for each in answer])
 
 
+def _check_chain(feature: str, *levels: str, schema: Schema) -> None:
+    """Raise if the feature of `transitions` is not a column of levels, or has no such level."""
+    from mcce.constraints.encoding import LevelCodes
+
+    column = next((each for each in schema.features if str(each.name) == feature), None)
+    where = f"transitions of {spell(feature)}"
+    if column is None:
+        raise InputError(f"{where}: there is no such column; {did_you_mean(feature, schema.names)}")
+    if column.levels is None:
+        raise InputError(f"{where}: the column has no levels; use ", call("mcce.allow", feature, ...), " to limit it.")
+    codes = LevelCodes(column)
+    for level in levels:
+        try:
+            codes.find(level)
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+
+
 def resolve_rule(given: Rule, schema: Schema) -> ResolvedRule:
     """Return a rule for the columns of a table; raise on unknown names and levels."""
     if given.says is not None:
@@ -286,8 +306,15 @@ def resolve_rule(given: Rule, schema: Schema) -> ResolvedRule:
         from mcce.constraints.meaning import condition_of
 
         assert given.tree is not None
+        if given.chain is not None:
+            _check_chain(*given.chain, schema=schema)
         condition = condition_of(given.tree, given.says, schema)
         found = list(columns_read(condition))
+        if not found:
+            raise InputError(
+                f"rule {spell(given.says)} reads no column, so it holds in all rows or in none; compare a column, as "
+                "in 'savings >= 0', or leave the rule out."
+            )
         rows, factuals = ({c.column for c in found if c.was == was} for was in (False, True))
         return ResolvedRule(str(given), tuple(sorted(rows)), tuple(sorted(factuals)), condition)
     names = schema.names if given.features is None else given.features

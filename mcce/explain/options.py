@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from mcce.base.checks import check_count, check_not_negative, check_share
+from mcce.base.checks import check_count, check_flag, check_not_negative, check_share
 from mcce.exceptions import InputError
 from mcce.explain.problem import Settings
 from mcce.wording import Parameter, Setting
@@ -41,6 +41,9 @@ def read_settings(
     `n_samples` is checked by the caller; 0 means that the user gives the candidates.
     """
     own_order = measures is not None or feature_weights is not None
+    flags = {"independent": independent, "exhaustive": exhaustive, "sparse": sparse, "diverse": diverse}
+    for name, flag in (flags | {"exclude_training": exclude_training}).items():
+        check_flag(flag, name)
     settings = Settings(
         n_samples=n_samples,
         n_counterfactuals=check_count(n_counterfactuals, "n_counterfactuals"),

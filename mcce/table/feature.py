@@ -202,7 +202,10 @@ class Feature:
             order, values = np.argsort(whole), column.to_numpy()
             nearest = order[np.minimum(np.searchsorted(whole, values, sorter=order), whole.size - 1)]
             return np.where(whole[nearest] == values, nearest, -1)
-        place, distinct = pd.factorize(column)
+        try:
+            place, distinct = pd.factorize(column)
+        except TypeError as error:
+            raise _not_levels(column, "X", error) from error
         known = self.levels.astype(object)  # an index of dates or intervals matches more than equal values
         code_of_distinct = known.get_indexer(pd.Index(distinct.astype(object), dtype=object, tupleize_cols=False))
         return np.asarray(np.append(code_of_distinct, -1)[place])
@@ -347,7 +350,7 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
     try:
         seen = column[~missing].unique()
     except (TypeError, ValueError, NotImplementedError) as error:  # lists, structs, bytes in a foreign order
-        raise InputError(*column_of(column.name, where), f" holds values that cannot be levels: {error}") from error
+        raise _not_levels(column, where, error) from error
     levels: list[Any] = list(seen)
     if ptypes.is_object_dtype(dtype):
         _check_one_type_each(column[~missing], levels, where)
@@ -361,6 +364,13 @@ def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) 
             f"{spell(found[found.duplicated()][0])}; round them, or convert the column.",
         )
     return found
+
+
+def _not_levels(column: pd.Series[Any], where: str, error: Exception) -> InputError:
+    odd = next((i for i, cell in enumerate(column) if not ptypes.is_hashable(cell)), None)
+    such = "" if odd is None else f", as {spell(column.iloc[odd])} in row {spell(column.index[odd])}"
+    fix = "Convert the column to texts or numbers, or make a column of each part."
+    return InputError(*column_of(column.name, where), f" holds values that cannot be levels: {error}{such}. {fix}")
 
 
 def _check_one_type_each(values: pd.Series[Any], levels: list[Any], where: str) -> None:

@@ -92,14 +92,18 @@ def test_wrong_arguments_are_reported_before_large_imports():
         "typed += [['explain', '--explain', 'x.csv'], ['letters', 'x.mcce', 'x.csv'], ['explain', 'x.mcce', 'x.csv']]\n"
     )
     code += "typed += [['explain-batches', '--out', 'x'], ['fit', '--train', 'x.csv', '--save', 'x.mcce']]\n"
+    code += "typed += [['inspect', 'x.mcce'], ['card', 'x.mcce'], ['verify', 'x'], ['explore', 'x.mcce', 'x.csv']]\n"
+    code += "typed += [['disclosure', '--explainer', 'x.mcce', '--train', 'x.csv', '--holdout', 'x.csv']]\n"
     code += "for each in typed:\n"
     code += "    try: status = main(each)\n"
     code += "    except SystemExit as e: status = e.code\n"
     code += "    print(status, sorted({'numba', 'pandas', 'sklearn'} & {*sys.modules}))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.splitlines() == ["2 []"] * (len(COMMANDS) + 8)
+    assert said.stdout.splitlines() == ["2 []"] * (len(COMMANDS) + 13)
     assert "mcce letters: error: the following arguments are required: --letters" in said.stderr
     assert "mcce: error: --explain x.csv: there is no such file" in said.stderr
+    assert "mcce: error: FILE x.mcce: there is no such file" in said.stderr
+    assert "mcce: error: FOLDER x: there is no such file or folder" in said.stderr
     assert "invalid choice: 'explane'" in said.stderr
     assert "explain-batches" in said.stderr
     assert "unrecognized arguments: --trian" in said.stderr

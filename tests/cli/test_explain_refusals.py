@@ -33,7 +33,7 @@ MODEL = "model.joblib"
         (["--response", "default", "--decision", "1,0"], "low > high; swap the ends"),
         (
             ["--model", MODEL, "--decision", "False", "--fixed", "sexx"],
-            "fixed feature 'sexx' is not a column of the table; did you mean 'sex'",
+            "--fixed 'sexx' is not a column of .*train.csv; did you mean 'sex'",
         ),
         (
             ["--model", MODEL, "--decision", "False", "--sampler", "cartt"],
@@ -213,3 +213,22 @@ def test_letter_options_require_letters(folder, capsys, given):
     assert explain(folder, "--model", folder / "model.joblib", "--decision", "[0,0.1)", "--out", "-", *given) == 2
     wrong = f"{given[0]} goes with --letters; add --letters FOLDER, or leave {given[0]} out."
     assert wrong in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--fixed", "agee"], "--fixed 'agee' is not a column of .*train.csv; did you mean 'age'"),
+        (["--fixed", "default"], "--fixed 'default' is not a column of the features of .*train.csv"),
+        (["--kinds", "agee=numeric"], "--kinds 'agee' is not a column of .*train.csv; did you mean 'age'"),
+        (["--ordered", "housin=rent<own"], "--ordered 'housin' is not a column of .*; did you mean 'housing'"),
+        (["--feature-weights", "agee=2,sex=1"], "--feature-weights 'agee' is not a column of .*; did you mean 'age'"),
+        (["--sampler", "agee=cart,*=cart"], "--sampler 'agee' is not a column of .*; did you mean 'age'"),
+        (["--labels", "agee=years,prediction=risk"], "--labels 'agee' is not a column of .*; did you mean 'age'"),
+        (["--id", "who"], "--id 'who' is not a column of .*new.csv"),
+    ],
+)
+def test_mistyped_columns_are_found_before_training(arguments, message, folder, capsys, monkeypatch):
+    monkeypatch.setattr("mcce.cli.fitting.train_model", lambda *_: pytest.fail("a model was trained"))
+    assert explain(folder, "--response", "default", "--decision", "False", *arguments) == 2
+    assert re.search(message, capsys.readouterr().err)

@@ -94,4 +94,4 @@ def test_invalid_files(data, tmp_path, capsys):
     assert main(["inspect", str(tmp_path / "x.mcce")]) == BAD_INPUT
     assert "error: 'x.mcce' cannot be loaded: it is not a file of mcce" in capsys.readouterr().err
     assert main(["inspect", str(tmp_path / "nothing.mcce")]) == BAD_INPUT
-    assert "No such file" in capsys.readouterr().err
+    assert "there is no such file" in capsys.readouterr().err

@@ -196,10 +196,10 @@ class Affordable:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--fixed", "job,sizes"], "fixed feature 'sizes' is not a column of the table; did you mean 'size'"),
+        (["--fixed", "job,sizes"], "--fixed 'sizes' is not a column of data/train.csv; did you mean 'size'"),
         (["--fixed", "income,rent,size,job"], "all 4 columns of the table are fixed; leave at least one mutable"),
         (["--sampler", "carrt"], "there is no sampler 'carrt'; did you mean 'cart'"),
-        (["--sampler", "incme=cart,*=cart"], "--sampler names 'incme', which is not a column of the table"),
+        (["--sampler", "incme=cart,*=cart"], "--sampler 'incme' is not a column of data/train.csv; did you mean"),
         (["--sampler", "job=cart,*=cart"], "--sampler names 'job', which is fixed and has no sampler"),
         (["--sampler", "income=cart"], "--sampler has no entry for 'rent', 'size'; name one for the rest under '*'"),
         (["--sampler", "norm"], "norm cannot model 'size': it is ordered"),
@@ -212,14 +212,14 @@ class Affordable:
         (["--measures", "gowr"], "--measures names 'gowr'; did you mean 'gower'"),
         (
             ["--feature-weights", "incme=2"],
-            "--feature-weights names 'incme', which is not a feature; did you mean 'income'",
+            "--feature-weights 'incme' is not a column of data/train.csv; did you mean 'income'",
         ),
         (["--noise", "1.5"], "--noise is 1.5; it is a share of the value"),
         (["--robust", "3"], "--robust is 3.0; it is a share, above 0 and at most 1"),
         (["--max-gower", "-1"], "--max-gower is -1.0; it must be a number of at least 0"),
         (["--n-jobs", "0"], "--n-jobs is 0; it must be a whole number other than 0"),
         (["--visit-sequence", "rent"], "--visit-sequence must name each mutable feature once"),
-        (["--labels", "incom=x"], "--labels names 'incom', which is not a column of the table; did you mean 'income'"),
+        (["--labels", "incom=x"], "--labels 'incom' is not a column of data/train.csv; did you mean 'income'"),
     ],
 )
 def test_errors_of_fit_and_explain_name_the_options(options, message, folder, monkeypatch, capsys):

@@ -372,3 +372,32 @@ def test_invalid_transitions_raise(steps):
 def test_transitions_of_a_number_raise():
     with pytest.raises(InputError, match="feature of transitions is 3; give the name of a column, a text"):
         mcce.transitions(3, "none -> primary")
+
+
+@pytest.mark.parametrize(
+    ("feature", "steps", "message"),
+    [
+        (
+            "school",
+            "none -> primry",
+            "transitions of 'school': 'primry' is not a level of 'school'; did you mean",
+        ),
+        ("school", "none -> 9", "transitions of 'school': '9' is not a level of 'school'; .*'none', 'primary'"),
+        ("scool", "none -> primary", "transitions of 'scool': there is no such column; did you mean 'school'"),
+        ("age", "1 -> 2", "transitions of 'age': the column has no levels; use mcce.allow\\('age', ...\\) to limit it"),
+    ],
+)
+def test_transitions_that_do_not_fit_the_table_raise(feature, steps, message):
+    schema = Schema.from_data(pd.DataFrame({"school": ["none", "primary"], "age": [1, 2]}))
+    with pytest.raises(InputError, match=f"^{message}"):
+        resolve_rule(mcce.transitions(feature, steps), schema)
+
+
+@pytest.mark.parametrize("text", ["1 < 2", "true", "not missing(a) or 1 == 1"])
+def test_rules_without_a_column_raise(text):
+    schema = Schema.from_data(pd.DataFrame({"a": [1.0, 2.0]}))
+    if "a)" in text:
+        resolve_rule(mcce.rule(text), schema)
+        return
+    with pytest.raises(InputError, match=f"rule '{text}' reads no column, so it holds in all rows or in none"):
+        resolve_rule(mcce.rule(text), schema)

@@ -93,3 +93,19 @@ def test_missing_cell_texts_require_csv(explainer, tmp_path):
     for source in (FEW, tmp_path / "rows.parquet"):
         with pytest.raises(InputError, match=r"missing=\['NA'\] has no effect: it applies to CSV files"):
             explainer.explain_batches(source, tmp_path / "out", missing=["NA"])
+
+
+@pytest.mark.parametrize("flag", ["independent", "sparse", "diverse", "progress"])
+def test_flags_that_are_not_boolean_raise(explainer, flag):
+    with pytest.raises(InputError, match=f"{flag} is 'yes'; it must be True or False"):
+        explainer.explain(FEW, n_samples=10, n_counterfactuals=2, **{flag: "yes"})
+
+
+def test_flags_of_other_methods_that_are_not_boolean_raise(explainer, tmp_path):
+    with pytest.raises(InputError, match="exhaustive is 1; it must be True or False"):
+        explainer.select(explainer.generate(FEW, n_samples=10), FEW, exhaustive=1)
+    with pytest.raises(InputError, match="independent is 'no'; it must be True or False"):
+        explainer.generate(FEW, n_samples=10, independent="no")
+    for flag in ("recourse", "skip_bad"):
+        with pytest.raises(InputError, match=f"{flag} is 'no'; it must be True or False"):
+            explainer.explain_batches(FEW, tmp_path / "out", n_samples=10, **{flag: "no"})

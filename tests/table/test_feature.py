@@ -127,3 +127,11 @@ def test_invalid_values_are_named(train, new, message):
 def test_unreadable_columns(values, kind, message):
     with pytest.raises(InputError, match=message):
         read(values, kind)
+
+
+@pytest.mark.parametrize("cell", [[1, 2], {"a": 1}, {3}])
+def test_new_cells_that_are_collections_are_named(cell):
+    feature = read(["a", "b"])
+    message = f"column 'c' of X holds .* unhashable type: '{type(cell).__name__}', as .* in row 1. Convert the column"
+    with pytest.raises(InputError, match=message):
+        feature.encode(pd.Series(["a", cell], name="c"), "X")

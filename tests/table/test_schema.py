@@ -139,7 +139,7 @@ def test_subset_and_position():
         (np.array([[1j]]), "column 'x0' of X has dtype complex128, which is not supported"),
         (one(np.array([0.1], dtype=np.longdouble)), r"column 'c' of X has dtype .*, which is not supported"),
         (one(pd.arrays.IntervalArray.from_breaks([0, 1])), r"'c' of X has dtype interval.* is not supported"),
-        (one([[1], [2]]), "column 'c' of X holds values that cannot be levels: unhashable"),
+        (one([[1], [2]]), "column 'c' of X .* unhashable type: 'list', as \\[1\\] in row 0. Convert the column"),
         (one([1.0, np.inf, -np.inf]), r"column 'c' of X holds 2 infinite value\(s\), the first in row 1"),
         (one([2**53 + 1, 1]), r"'c' of X holds integers of 2\*\*53 or beyond.*kinds={'c': 'categorical'}"),
         (one([-(2**53) - 1, 1]), r"column 'c' of X holds integers of 2\*\*53 or beyond"),
