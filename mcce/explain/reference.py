@@ -197,7 +197,7 @@ def usual_directions(
     """Return the columns in which one direction helps over the refused: 1 if it is up, -1 if it is down (step 2)."""
     some = _spread_evenly(np.flatnonzero(~wanted), QUERIED_ROWS)
     columns = [j for j in mutable.tolist() if schema.features[j].is_numeric or schema.features[j].kind == "ordered"]
-    ends = {j: _apart(matrix[:, j], schema.features[j]) for j in columns if not np.isnan(matrix[:, j]).all()}
+    ends = {j: _low_and_high(matrix[:, j], schema.features[j]) for j in columns if not np.isnan(matrix[:, j]).all()}
     if not some.size or not ends:
         return {}
     own = np.tile(matrix[some], (2 * len(ends), 1))
@@ -219,7 +219,7 @@ def usual_directions(
     return found
 
 
-def _apart(column: Floats, feature: Feature) -> Floats:
+def _low_and_high(column: Floats, feature: Feature) -> Floats:
     """Return a low and a high value of a feature, different if possible."""
     low, high = _points(column, APART, None)
     ends = np.array([low, high] if high > low else [feature.low, feature.high])
