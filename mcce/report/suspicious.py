@@ -236,7 +236,7 @@ def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicio
         words = f"{label} falls"
     elif reason == UNUSUAL_DIRECTION:
         way, other = ("falls", "higher") if usual.directions[name] > 0 else ("rises", "lower")
-        words = f"{label} {way}, but for most refused cases a {other} value helps"
+        words = f"{label} {way}, although a {other} value usually helps refused cases"
     elif reason == DURATION:
         words = f"{label} grows by {by}"
     elif reason == FROM_ZERO:

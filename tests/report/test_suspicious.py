@@ -67,12 +67,12 @@ OPPOSITE = "opposite to the usual direction"
         (
             {"loan": 25_000},
             OPPOSITE,
-            "loan rises, but for most refused cases a lower value helps",
+            "loan rises, although a lower value usually helps refused cases",
         ),
         (
             {"salary": 25_000},
             OPPOSITE,
-            "salary falls, but for most refused cases a higher value helps",
+            "salary falls, although a higher value usually helps refused cases",
         ),
         ({"years_employed": 4}, "duration", "years_employed grows by 3"),
         ({"job": "none"}, "contradicts a level", "salary 30,000 is above 99% of cases with job none"),
