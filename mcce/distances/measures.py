@@ -1,10 +1,10 @@
 """Distances between rows, and measures by name: sums over the columns of the steps from one value to the other.
 
 A distance of x and y is  finish(sum_j w_j s_j(x_j, y_j)^power), with power 1 or 2; `finish` divides (a mean) or takes
-the square root. What differs between distances is the step s_j. Two rules hold for all: a missing value against a value
-is a whole step, 1, and against a missing value none (Wilson and Martinez count 1 there as well: a row with a missing
-value would not be at 0 from itself); a changed value of a column that is constant in the training data is a whole step.
-A factual outside the training range may be farther than 1 from a row in one feature.
+the square root. What differs between distances is the step s_j. Two rules hold for all: between a missing value and a
+value is a whole step, 1, and between two missing values none (Wilson and Martinez count 1 there as well: a row with a
+missing value would not be at 0 from itself); a changed value of a column that is constant in the training data is a
+whole step. A factual outside the training range may be farther than 1 from a row in one feature.
 
 A distance registers itself by the name that a user orders counterfactuals by (`register_measure`):
 
@@ -410,7 +410,7 @@ def tail_robust(features: Sequence[Feature], training: Floats, weights: Floats |
     return scaled("tail_robust", scale)
 
 
-# ---------------------------------------------------------------- a measure that is no distance
+# ---------------------------------------------------------------- a measure that is not a distance
 
 
 @register_measure("plausibility", largest_first=True)

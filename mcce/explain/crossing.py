@@ -52,7 +52,7 @@ class Tuples:
 
 
 class Thinning:
-    """Skips some values of single numbers that have many in a pool; levels are not thinned, as they have no order.
+    """The values of single numbers that are skipped if a pool has many; levels have no order and are not thinned.
 
     Parameters
     ----------

@@ -90,7 +90,7 @@ class Spread:
         gain = np.round(nearest - PRICE * distances[0], DECIMALS)
         return np.where((differing[1:] == 0).any(axis=0), -np.inf, gain)
 
-    def changes_the_same(self, rows: Floats, factuals: Floats) -> Bools:
+    def repeats_features(self, rows: Floats, factuals: Floats) -> Bools:
         """Return which rows change the same features of their factuals as a row chosen before (step 2)."""
         changed = changed_columns(rows, factuals)
         changed[:, self.uncounted] = False
@@ -168,7 +168,7 @@ def _of_other_features(acceptance: Acceptance, pools: Candidates, which: Ints, s
     """Return the best row, at or above the floor, that changes another set of features than those chosen before."""
     if not which.size:
         return Winners.none(np.empty(0), acceptance.matrix.shape[1])
-    found = crossed_draws(acceptance.take(which), pools.take(which), spread.changes_the_same)
+    found = crossed_draws(acceptance.take(which), pools.take(which), spread.repeats_features)
     return found.take(found.plausibility >= acceptance.least).of_factuals(which)
 
 

@@ -14,9 +14,9 @@ With constraints, pools are shared by as many factuals as possible (`Constrained
 2. Constraints that depend on the values of a factual (`Constraints.relative`: may only rise, by at most a given amount,
    may not become missing, rules that read the factual) reject some of the draws in the search. The remaining draws are
    from the chain conditioned on the constraint: rejecting whole rows is conditioning, truncating conditionals is not.
-3. A factual that allows less than a quarter of the first 100 shared draws, or has to keep a feature, gets an individual
-   pool within all its constraints. If no allowed value can be drawn for a feature, the factual's value is kept if it is
-   allowed; such a pool is not shared with factuals that have another value.
+3. A factual whose constraints allow less than a quarter of the first 100 shared draws, or do not let a feature change,
+   gets an individual pool within all its constraints. If no allowed value can be drawn for a feature, the factual's
+   value is kept if it is allowed; such a pool is not shared with factuals that have another value.
 4. A factual without a counterfactual is redrawn within all its constraints (`ConstrainedPools.draw_own`) if it shared
    its draws, or if draws were lost or rounded to a grid. The values of all bounded features may then be kept, and a row
    for which no draw satisfies the rules is drawn once more, with the factual's values in all columns that the rules
@@ -202,7 +202,7 @@ class ConstrainedPools:
         all_factuals = np.arange(self.keys.size)
         depends = relative.draws_depend_on(self.matrix, self.ids) if relative else np.empty((all_factuals.size, 0))
         is_relative: Bools = np.asarray(~np.isnan(depends).all(axis=1))
-        own = is_relative.copy()  # factuals that have to keep a feature
+        own = is_relative.copy()  # factuals with a feature that may not change
         own[own] = relative.kept(self.matrix[own], self.ids[own]).any(axis=1) if relative else False
         own[self._factuals_with_few_draws(all_factuals[is_relative & ~own])] = True
         self._draw_for(all_factuals[~own], self.constraints.shared, draws)
@@ -234,7 +234,7 @@ class ConstrainedPools:
         self.n_rows += int(kept[-1])
 
     def _factuals_with_few_draws(self, which: Ints) -> Ints:
-        """Return the factuals that allow too few of the first shared draws."""
+        """Return the factuals whose constraints allow too few of the first shared draws."""
         if not which.size:
             return which
         drawn, pool, _ = self._draw(which, self.constraints.shared, FIRST)
@@ -249,7 +249,7 @@ class ConstrainedPools:
         return which[n_allowed < LEAST_ALLOWED]
 
     def _allowed(self, which: Ints, rows: Floats) -> Bools:
-        """Return which rows of a pool each of some factuals allows; count the rows that each constraint accepts."""
+        """Return by factual which rows of a pool are allowed; count the rows that each constraint accepts."""
         relative = self.constraints.relative.of_factuals(self.matrix[which], self.ids[which])
         shape = which.size, rows.shape[0]
         allowed = np.ones(shape, dtype=bool)

@@ -114,7 +114,7 @@ def questions_of(
 
 @dataclass(frozen=True, eq=False)
 class FollowUp:
-    """An explanation that can be repeated with other draws, or with one requirement less."""
+    """An explanation that can be repeated with other draws, or without one of its requirements."""
 
     explained: Explanation
     settings: Mapping[str, object]
@@ -380,7 +380,7 @@ def find_remedies(problem: Problem, factuals: Factuals, which: Ints) -> list[str
 
 
 def _single_relaxations(problem: Problem) -> Iterator[tuple[str, Problem]]:
-    """Yield the problem with one requirement less, and the change in words; more draws come first."""
+    """Yield the problem without one of its requirements, and the change in words; more draws come first."""
     settings = replace(problem.settings, n_counterfactuals=1, diverse=False)
     problem = replace(problem, settings=settings)
     if settings.n_samples != "auto":
@@ -402,4 +402,4 @@ def _single_relaxations(problem: Problem) -> Iterator[tuple[str, Problem]]:
     if settings.exclude_training:
         yield "with copies of training rows", replace(problem, settings=replace(settings, exclude_training=False))
     if isinstance(problem.question, ConfirmedModel):
-        yield "without the demand to be robust", replace(problem, question=problem.question.model)
+        yield "without the robustness requirement", replace(problem, question=problem.question.model)

@@ -6,11 +6,11 @@
 2. Each change is applied to each person. A person is reached if the changed row may be returned (`Acceptance`): columns
    that relations determine are computed, numbers stay in the training range, constraints and bounds hold, the row has
    the wanted decision, and its plausibility is at or above the floor. The model is queried in batches.
-3. Three further generations recombine the changes that reach most people: a change gets the terms of another on the
-   features that it leaves alone. No change has more than `max_changes` features. Changes that reach half of their
+3. Three further generations recombine the changes that reach most people: a change gets the terms of another one on the
+   features that it does not change. No change has more than `max_changes` features. Changes that reach half of their
    people or more by rows with a reason not to be sent (`mcce.plausibility.stop_reasons`) are dropped, if not all do.
-4. Candidate groups are conjunctions of at most two conditions on the grouping columns, as people have them: a level, or
-   a number below or at least a cut point, a rounded quantile. Groups of less than 5 per cent are left out.
+4. Candidate groups are conjunctions of at most two conditions on the factuals' values of the grouping columns: a level,
+   or a number below or at least a cut point, a rounded quantile. Groups of less than 5 per cent are left out.
 5. Greedy maximum coverage: take the rule (group, change) that reaches most people not reached yet, of equals that with
    the least penalty, until there are k, or until neither coverage rises nor the penalty falls. Coverage is monotone and
    submodular, so that the greedy set reaches at least 1 - 1/e of what the best k candidate rules reach (Nemhauser,
@@ -19,8 +19,8 @@
    reaches 1 - `slack` of what the greedy set reaches, in at most five rounds.
 
 The penalty of a set is the mean cost of the people reached, each by the cheapest rule (sum of Gower steps); plus the
-mean over rules of the share of the group that gets nothing from the rule, or a row that has a reason not to be sent;
-plus the mean over rules of 0.02 for each condition and change.
+mean over rules of the share of the group that the rule does not reach, or reaches by a row with a reason not to be
+sent; plus the mean over rules of 0.02 for each condition and change.
 
 The work is bounded: at most 1000 people, evenly spread, choose the rules, with at most 150,000 changed rows in each
 generation. The selected rules are then applied to everyone (`apply_rules`). Nothing is random. Better rules than the
@@ -219,7 +219,7 @@ def _outwards(value: float, step: float, feature: Feature) -> float:
 
 
 def recombined(reach: Reach, k: int, max_changes: int) -> list[Terms]:
-    """Return new changes: one change, with the terms of another on the features that it leaves alone.
+    """Return new changes: one change, with the terms of another one on the features that it does not change.
 
     Both are among the changes with the largest coverage: of all people, and of those that the k best do not cover.
     """

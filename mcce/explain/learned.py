@@ -1,4 +1,4 @@
-"""The parts that an explainer learns from its training rows besides the generator, each when it is first needed.
+"""The parts of an explainer that are learned from the training rows, besides the generator, each when first needed.
 
 They extend the paper's method. Scales of distances do not depend on the weights of the training rows; plausibility
 does. An explainer that was loaded, or sent to a worker process, has no training rows: parts learned before are

@@ -232,8 +232,7 @@ def _made(
         raise InputError(f"measure {name!r} needs the training rows, which are not stored; fit again, or use 'gower'.")
     if "decision" in named.needs and decision is None:
         raise InputError(
-            f"measure {name!r} compares what values say about the decision, and the decision of the "
-            "training rows is not known; ",
+            f"measure {name!r} compares values by the decisions of the training rows, which are not known; ",
             Either(("set ", Setting("condition_on_decision", True), ", or ")),
             "use 'gower'.",
         )

@@ -3,19 +3,20 @@
 1. A model that `mcce.model.exact` can read, the decision and the constraints are written as a mixed-integer linear
    program, which HiGHS solves (`scipy.optimize.milp`).
 2. The domain of each column is cut into cells: levels, "missing", and intervals of numbers between thresholds of the
-   trees. The factual's own value is a separate cell. Thresholds are looked up in the floats, or on the column's grid,
-   through the real preprocessing, so that all values of a cell take the same way at every split. A number is inside
-   the training range and on the grid of its column; other values are not part of the proof, except the factual's own.
+   trees. The factual's own value is a separate cell. Thresholds are looked up among the floats, or on the column's
+   grid, through the real preprocessing, so that all values of a cell are routed alike at every split. A number is
+   inside the training range and on the grid of its column; other values are not part of the proof, except the factual's
+   own.
 3. A binary variable for each threshold or level says in which cell a column lies; a leaf is reached if all splits above
    it agree (Mišić 2020, Operations Research 68, 1605-1624). Linear models and linear rules also need the place inside a
    cell. The fewest changes come first, then the smallest Gower distance, as in the paper.
-4. Limits, bounds on changes and distance, rules made of linear comparisons and levels, and linear relations are part
-   of the program. All else, such as nonlinear rules and the exclusion of training rows, is left out of it and checked
+4. Limits, bounds on changes and distance, rules made of linear comparisons and levels, and linear relations are part of
+   the program. Other conditions, such as nonlinear rules and the exclusion of training rows, are left out and checked
    afterwards: a solution that `Acceptance` or the model rejects is excluded, and the program is solved again.
 5. A program without a solution, also with the decision loosened by `EDGE`, proves that no such row exists, as far as
    the solver's arithmetic (tolerance 1e-6) is trusted. A solution is returned only if the model itself accepts it.
 
-The floor of plausibility is not part of the program: it is about constraints and the model.
+The floor of plausibility is not part of the program: a proof is about constraints and the model.
 """
 
 from __future__ import annotations
@@ -733,7 +734,7 @@ class _Search:
             if EncodedModel(self.problem.decision, self.schema).predict_encoded(row)[1][0]:
                 if self.acceptance.query(row)[1][0]:
                     return self._with(row, status)
-                self.loose["the demand to be robust"] = None
+                self.loose["the robustness requirement"] = None
             elif level == 0:
                 level = 1
                 continue

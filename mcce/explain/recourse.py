@@ -8,20 +8,20 @@ therefore search among interventions in a causal graph:
    the values of one, two or three of them from one draw, in which it differs from the factual.
 2. Consequences. Features that the actions cause are drawn given their new causes (`mcce.generators.intervening`); all
    others keep the factual's values. With `keep=1` a factual keeps its own ranks in the conditional distributions
-   (Karimi et al. 2020), with `keep=0` its consequences are those of people like it. The conditionals are fitted to five
-   bootstraps of the training rows, without the decision; each has a fifth of the draws. A search for cheap actions
-   finds the errors of conditionals, above all the jumps of trees: the default sampler is replaced by mixtures, which
-   are smooth, and an action has to work by all five.
+   (Karimi et al. 2020), with `keep=0` consequences are drawn independently of these ranks. The conditionals are fitted
+   to five bootstraps of the training rows, without the decision; each has a fifth of the draws. A search for cheap
+   actions finds the errors of conditionals, above all the jumps of trees: the default sampler is replaced by mixtures,
+   which are smooth, and every action is evaluated with all five.
 3. The probability of a candidate is the share of such rows that have the wanted decision and satisfy constraints and
    relations. Half of them at least are at or above the floor of plausibility.
 4. Order. Fewer actions first, then the smaller sum of Gower's steps; consequences cost nothing. Candidates are taken in
-   that order, those of all factuals together: a few consequences of each are queried, then more of those that look good
-   enough, in two steps. The first whose lower confidence bound (Clopper and Pearson, one-sided, 95 per cent) is at
-   least `assurance` is taken. No candidate acts on all the features of one that was taken, and on more.
+   that order, those of all factuals together: a few consequences of each are queried, then more of the promising
+   ones, in two steps. The first whose lower confidence bound (Clopper and Pearson, one-sided, 95 per cent) is at
+   least `assurance` is taken. Candidates that act on all the features of one that was taken, and on more, are skipped.
 5. The probability that is reported comes from draws that took no part in the choice.
 
-The random numbers of consequences are those of the factual, whatever the action: candidates are compared under the
-same circumstances. The probability holds if the graph and the conditionals do; both are assumptions.
+The random numbers of consequences depend on the factual and not on the action: candidates are compared with common
+random numbers. The probability is valid if the graph and the conditionals are; both are assumptions.
 """
 
 from __future__ import annotations
@@ -344,7 +344,7 @@ class RecourseSearch:
         rows, acted = np.repeat(candidates.rows, n, axis=0), np.repeat(candidates.acted, n, axis=0)
         index = np.tile(np.arange(draws.start, draws.stop, dtype=np.uint64), len(candidates))
         factuals = self.acceptance.matrix[owner]
-        rows, acted = self._with_clocks(rows, acted)
+        rows, acted = self._with_time_passed(rows, acted)
         worlds = self.recourse.worlds
         for place, world in enumerate(worlds):
             some = np.flatnonzero(index % len(worlds) == place)
@@ -355,8 +355,8 @@ class RecourseSearch:
         valid[valid] = self.acceptance.query(rows[valid])[1] if valid.any() else False
         return rows.reshape(len(candidates), n, -1), valid.reshape(len(candidates), n)
 
-    def _with_clocks(self, rows: Floats, acted: Bools) -> tuple[Floats, Bools]:
-        """Return rows in which time has passed: actions are taken side by side, so the longest one counts."""
+    def _with_time_passed(self, rows: Floats, acted: Bools) -> tuple[Floats, Bools]:
+        """Return rows in which time has passed: actions are taken in parallel, so the longest one counts."""
         moves = np.zeros(rows.shape)
         for action, steps in self.recourse.takes.items():
             for clock, step in steps.items():
@@ -402,7 +402,7 @@ def read_durations(takes: Mapping[Hashable, Any], actions: Ints, problem: Proble
         if name not in schema.names or schema.position(name) not in actions:
             known = listing(schema.names[j] for j in actions)
             raise InputError(TAKES, f" names {spell(name)}, which is not among the actions; these are {known}.")
-        steps = time_taken if isinstance(time_taken, Mapping) else _clock_steps(name, time_taken, problem)
+        steps = time_taken if isinstance(time_taken, Mapping) else _time_steps(name, time_taken, problem)
         moved: dict[int, float] = {}
         for clock, step in steps.items():
             is_clock = clock in schema.names and schema.features[schema.position(clock)].is_numeric
@@ -414,7 +414,7 @@ def read_durations(takes: Mapping[Hashable, Any], actions: Ints, problem: Proble
     return found
 
 
-def _clock_steps(name: Hashable, text: Any, problem: Problem) -> dict[Hashable, float]:
+def _time_steps(name: Hashable, text: Any, problem: Problem) -> dict[Hashable, float]:
     """Return the steps of ages and durations that may change, in their units, for a time as "2 years"."""
     words = str(text).split()
     if len(words) != 2 or words[1].rstrip("s") not in _YEARS or not words[0].replace(".", "", 1).isdigit():

@@ -5,7 +5,7 @@
    levels, if there are at least a hundred. A level has low values if their 99 per cent point, with missing values
    counted as the lowest, is below the upper quartile of all rows. Durations are found by
    `mcce.table.suggest.find_durations`.
-2. For every number and ordered feature that may change, the direction that helps over the refused as a whole
+2. For every number and ordered feature that may change, the direction that usually helps refused rows
    (`usual_directions`): the model is queried for up to 128 refused training rows with the feature set to its 10 per
    cent point, and to its 90 per cent point; derived columns are computed from it. If the two predictions differ for at
    least one row in ten, and for nine in ten of these the same one is farther inside the decision, that is the
@@ -194,10 +194,10 @@ def usual_directions(
     margins: Margins | None,
     relations: KeptRelations | None = None,
 ) -> dict[int, int]:
-    """Return the columns in which one direction helps over the refused: 1 if it is up, -1 if it is down (step 2)."""
+    """Return the columns in which one direction usually helps refused rows: 1 up, -1 down (step 2)."""
     some = _spread_evenly(np.flatnonzero(~wanted), QUERIED_ROWS)
     columns = [j for j in mutable.tolist() if schema.features[j].is_numeric or schema.features[j].kind == "ordered"]
-    ends = {j: _apart(matrix[:, j], schema.features[j]) for j in columns if not np.isnan(matrix[:, j]).all()}
+    ends = {j: _low_and_high(matrix[:, j], schema.features[j]) for j in columns if not np.isnan(matrix[:, j]).all()}
     if not some.size or not ends:
         return {}
     own = np.tile(matrix[some], (2 * len(ends), 1))
@@ -219,7 +219,7 @@ def usual_directions(
     return found
 
 
-def _apart(column: Floats, feature: Feature) -> Floats:
+def _low_and_high(column: Floats, feature: Feature) -> Floats:
     """Return a low and a high value of a feature, different if possible."""
     low, high = _points(column, APART, None)
     ends = np.array([low, high] if high > low else [feature.low, feature.high])

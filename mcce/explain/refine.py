@@ -6,7 +6,7 @@
 2. `Refiner.move_numbers` moves changed numbers towards the factual, the largest step first: of some values of the
    factual's pool in between, the nearest that keeps the row valid and at or above the floor is chosen.
 3. `leave_out` reverts each change of a row separately. `judge_changes` derives from it whether the row would be
-   accepted with one change less, and whether a change makes the decision worse; `harm_of_changes` derives by how
+   accepted with one change reverted, and whether a change makes the decision worse; `harm_of_changes` derives by how
    much; `mark_incidental` derives which changes the decision does not need.
 
 A row that starts below the floor may only become more plausible, and `mcce.explain.acceptance` must admit every
@@ -43,8 +43,8 @@ TRIED_AHEAD = 2048  # most rows of the next steps of `revert` that are examined 
 
 
 @dataclass(frozen=True)
-class OneLess:
-    """Rows with one change less: the position of the row, the reverted column, the new row and its prediction."""
+class OneReverted:
+    """Rows with one change reverted: the position of the row, the reverted column, the new row and its prediction."""
 
     at: Ints
     column: Ints
@@ -53,10 +53,10 @@ class OneLess:
     wanted: Bools
 
 
-def leave_out(acceptance: Acceptance, rows: Floats, owner: Ints) -> OneLess:
+def leave_out(acceptance: Acceptance, rows: Floats, owner: Ints) -> OneReverted:
     """Return rows with several changes without each one of them; columns that relations determine are recomputed."""
     at, column, less = _without_one(acceptance, rows, owner)
-    return OneLess(at, column, less, *acceptance.query(less))
+    return OneReverted(at, column, less, *acceptance.query(less))
 
 
 def rows_without_one(acceptance: Acceptance, rows: Floats, owner: Ints) -> Floats:
@@ -74,7 +74,7 @@ def judge_changes(acceptance: Acceptance, found: Winners, reject: Reject | None 
     """Return in which valid rows every change is needed, and in which one makes the decision worse.
 
     A change is not needed if the row without it is accepted, or is valid and rejected by `reject`. Also return the
-    accepted rows with one change less, owned by the positions of the rows.
+    accepted rows with one change reverted, owned by the positions of the rows.
     """
     less = leave_out(acceptance, found.rows, found.owner)
     needed = np.ones(found.owner.size, dtype=bool)
@@ -106,7 +106,7 @@ def harm_of_changes(acceptance: Acceptance, found: Winners) -> Floats:
     return _harm(acceptance, found, leave_out(acceptance, found.rows, found.owner))
 
 
-def _harm(acceptance: Acceptance, found: Winners, less: OneLess) -> Floats:
+def _harm(acceptance: Acceptance, found: Winners, less: OneReverted) -> Floats:
     harm = np.zeros(found.rows.shape)
     harm[less.at, less.column] = acceptance.caution.harm(found.scores[less.at], less.scores)
     return harm

@@ -49,7 +49,7 @@ LARGEST_SET = 3  # most features crossed at once if not all sets can be tried
 ALL_CROSSINGS = 8192  # if a pool has at most this many crossings of all sizes, all are tried
 # Crossings are examined in turns, in order of distance. The model is queried for one turn, or for several if the later
 # ones have few crossings: a query costs as much as some hundred rows, and few rows of the next turns are unneeded.
-MOST_LOOKED_AT = 256  # most crossings of a factual in a turn
+MOST_IN_TURN = 256  # most crossings of a factual in a turn
 MOST_IN_QUERY = 4096  # most crossings of later turns in a query
 MOST_JUDGED_TOGETHER = 512  # most crossings whose changes are judged without knowing which are valid
 DRAWS_AT_ONCE = 16_384  # whole draws that are examined at once; few are at or above the floor
@@ -263,7 +263,7 @@ class SparseSearch:
         n_columns = len(self.problem.features)
         if self.caution.strength == 0.0:
             return 8 * n_crossings * n_columns > CROSSED_BYTES
-        written = min(n_crossings, n_factuals * MOST_LOOKED_AT)
+        written = min(n_crossings, n_factuals * MOST_IN_TURN)
         return 8 * (written * n_columns + n_crossings * (2 * size + 3)) > CROSSED_BYTES
 
     def _cheapest(self, crossed: ChangedCells, acceptance: Acceptance, size: int, k: int) -> tuple[Winners, Bools]:
@@ -486,8 +486,8 @@ def _stops(at: Ints, begin: Ints, end: Ints, ends: Ints) -> Ints:
 
 
 def _turns(n_crossings: int) -> Ints:
-    """Return the ends of the turns in which crossings are examined, each twice as long up to `MOST_LOOKED_AT`."""
-    sizes = [12, 24, 48, 96, 192, *[MOST_LOOKED_AT] * (n_crossings // MOST_LOOKED_AT)]
+    """Return the ends of the turns in which crossings are examined, each twice as long up to `MOST_IN_TURN`."""
+    sizes = [12, 24, 48, 96, 192, *[MOST_IN_TURN] * (n_crossings // MOST_IN_TURN)]
     return np.cumsum(sizes)
 
 

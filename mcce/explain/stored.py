@@ -87,7 +87,7 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     generator, settings = fields["generator"], fields["settings"]
     check_type(generator, "generator", Generator)
     check_type(settings, "settings", dict)
-    require(all(name in known for name in settings), "settings has one that an explainer does not have")
+    require(all(name in known for name in settings), "settings has an unknown name")
     check_type(fields["chosen"], "chosen", bool, str)
     check_type(generator.schema_, "schema_", Schema)
     check_type(settings["condition_on_decision"], "condition_on_decision", bool)
@@ -103,19 +103,19 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
         fields["plausibility"].check_columns(len(generator.schema_))
     check_type(fields["margins"], "margins", Margins, type(None))
     check_type(fields["steps"], "steps", Distance, type(None))
-    require((fields["steps"] is None) == (fields["plausibility"] is None), "steps do not come with plausibility")
+    require((fields["steps"] is None) == (fields["plausibility"] is None), "steps or plausibility is missing")
     if fields["steps"] is not None:
-        require(fields["steps"].scale.size == len(generator.schema_), "steps are not of as many columns as there are")
+        require(fields["steps"].scale.size == len(generator.schema_), "steps has another number of columns")
     check_type(fields["distances"], "distances", dict)
     for name, distance in fields["distances"].items():
         check_type(name, "distances", str)
         check_type(distance, "distances", Distance)
-        require(distance.scale.size == len(generator.schema_), "distances are not of as many columns as there are")
+        require(distance.scale.size == len(generator.schema_), "distances has another number of columns")
     check_type(fields["usual"], "usual", Usual, type(None))
     check_type(fields["training_keys"], "training_keys", list)
     for keys in fields["training_keys"]:
         check_type(keys, "training_keys", TrainingKeys)
-        require(max(keys.columns) < len(generator.schema_), "training_keys are of a column that is not there")
+        require(max(keys.columns) < len(generator.schema_), "training_keys has an unknown column")
         for j, values in zip(keys.columns, keys.values.T):
             if not generator.schema_.features[j].is_numeric:
                 check_codes(values, "training_keys", generator.schema_.features[j].n_levels)
@@ -123,8 +123,8 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
     check_type(fields["worlds"], "worlds", list)
     for world in fields["worlds"]:
         check_type(world, "worlds", ChainModel)
-        require(not world.conditions_on_decision_, "worlds have a decision")
-        require(world.schema_.names == generator.schema_.names, "worlds are of other columns")
+        require(not world.conditions_on_decision_, "worlds depends on the decision")
+        require(world.schema_.names == generator.schema_.names, "worlds has other columns than the table")
     check_type(fields["relations"], "relations", Relations, type(None))
     if fields["relations"] is not None:  # names and levels that the columns do not have are errors
         keep_relations(fields["relations"], generator.schema_, ())
@@ -133,7 +133,8 @@ def check_fields(fields: Fields, known: Container[str]) -> Fields:
         check_type(each, "derived", Formula)
     if fields["derived"]:
         names = {*generator.schema_.names}
-        require(all(names.issuperset((each.target, *each.inputs)) for each in fields["derived"]), "derived has others")
+        known_names = all(names.issuperset((each.target, *each.inputs)) for each in fields["derived"])
+        require(known_names, "derived has unknown columns")
         keep_relations(Relations().with_formulas(fields["derived"]), generator.schema_, ())
     check_number(fields["fit_seconds"], "fit_seconds", 0.0)
     return fields
@@ -144,7 +145,7 @@ def _check_decision(written: Any) -> None:
     require({*written} in ({"function"}, {"wanted"}, {"several", "agree", "label"}), "decision is invalid")
     for pair in written.get("several", []):
         check_type(pair, "several", list)
-        require(len(pair) == 2 and isinstance(pair[0], str), "several holds no pairs")
+        require(len(pair) == 2 and isinstance(pair[0], str), "several does not hold pairs")
 
 
 def _check_spots(fields: Fields, schema: Schema) -> None:
@@ -154,6 +155,6 @@ def _check_spots(fields: Fields, schema: Schema) -> None:
     check_rising(positions, "positions")
     check_array(fields["wanted"], "wanted", BOOL, len(rows))
     check_type(fields["scores"], "scores", np.ndarray)
-    require(fields["scores"].shape == (len(rows),), "scores are not one a row")
+    require(fields["scores"].shape == (len(rows),), "scores does not have one value for each row")
     again = schema.encode(schema.decode(rows), "the file").matrix
-    require(np.array_equal(again, rows, equal_nan=True), "rows are not of the columns")
+    require(np.array_equal(again, rows, equal_nan=True), "rows does not fit the columns")

@@ -245,7 +245,7 @@ def describe_failures(
     """Return why each of some encoded rows has no counterfactual among `n_samples` draws, or among the candidates."""
     which = f"none of the {n_samples} candidates" if n_samples else "no candidate"
     tried = " and ".join([f"{which} has the wanted decision", *also])
-    more = "draw more" if n_samples else "bring more of them"
+    more = "draw more" if n_samples else "give more candidates"
     words = np.full(matrix.shape[0], f"{tried}; {more}", dtype=object)
     if not (generator.conditions_on_decision_ and generator.fixed_):
         return words

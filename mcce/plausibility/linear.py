@@ -68,10 +68,10 @@ class Linear:
         """Raise if the parts are inconsistent."""
         n_columns, n_places = self.number.size, self.centre.size
         for first, of in ((self.first, self.knots), (self.first_level, self.levels)):
-            require(first.size == n_columns + 1, "first is not of as many columns as number")
-            require(bool((np.diff(first) >= 0).all()) and int(first[-1]) == of.size, "first leads nowhere")
+            require(first.size == n_columns + 1, "first has another number of columns than number")
+            require(bool((np.diff(first) >= 0).all()) and int(first[-1]) == of.size, "first has an invalid position")
         for places in (self.levels, self.number, self.missing):
-            require(bool(((places >= -1) & (places < n_places)).all()), "a place does not exist")
+            require(bool(((places >= -1) & (places < n_places)).all()), "a position does not exist")
 
     @classmethod
     def fit(cls, matrix: Floats, features: Sequence[Feature], folds: Sequence[Ints], some: Ints) -> Linear:

@@ -194,7 +194,9 @@ class Conditionals:
         leaf = self.column < 0
         check_between(self.left[leaf], "left", 0, self.share.shape[0] - 1)
         inner = np.flatnonzero(~leaf)
-        require(bool((self.left[inner] > inner).all() and (self.left[inner] < n - 1).all()), "left leads nowhere")
+        require(
+            bool((self.left[inner] > inner).all() and (self.left[inner] < n - 1).all()), "left has an invalid child"
+        )
 
 
 @stateful("plausibility.Joint")
@@ -312,14 +314,14 @@ class Plausibility:
     def check_state(self) -> None:
         """Raise if the parts have different numbers of columns."""
         p = self.scale.size
-        require(len(self.binning.edges) == p, "binning is not of as many columns as scale")
+        require(len(self.binning.edges) == p, "binning has another number of columns than scale")
         for fold in self.conditionals:
             check_between(fold.column, "column", -1, p - 1)
             check_between(fold.targets, "targets", 0, p - 1)
 
     def check_columns(self, n_columns: int) -> None:
         """Raise if the number of columns differs from that of the table."""
-        require(len(self.binning.edges) == n_columns, "plausibility is not of as many columns as there are")
+        require(len(self.binning.edges) == n_columns, "plausibility has another number of columns than the table")
 
     @classmethod
     def fit(

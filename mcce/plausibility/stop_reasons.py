@@ -8,8 +8,8 @@ and `mcce.report.suspicious` lists those that have one. Reasons for a changed fe
    other reasons are not given for such a feature.
 2. `cannot fall`: a level of education or a duration falls.
 3. `duration`: a duration grows by more than two years (`YEARS`).
-4. `opposite to the usual direction`: a number or ordered level falls although higher values help over the refused as a
-   whole, or the other way round.
+4. `opposite to the usual direction`: a number or ordered level falls although higher values usually help refused rows,
+   or rises although lower values do.
 5. `large rise from zero`: an amount that was 0 or missing exceeds nine in ten of the positive training values.
 6. `unexplained money`: savings rise, or a debt falls, by more than the loan (the smaller of the factual's and the
    counterfactual's). The columns are recognised by their names, and compared if they have the same unit in `Names`, or
@@ -20,10 +20,9 @@ and `mcce.report.suspicious` lists those that have one. Reasons for a changed fe
 8. `unspecific level`: the new level means "other" or "unknown", or is a mark such as "?"; or it is the number of a
    class, such as an occupation (recognised by its name).
 9. `worse situation`: the new level is usually a worse situation, such as "unemployed" or "with parents".
-10. `far step`: a positive amount changes by a larger factor than it does between 97.5 per cent of the refused training
-    rows and the accepted ones most similar to them (`Usual.factors`). A factual below the 1 or above the 99 per cent
-    point may move by this factor from there. An amount that is 0 in some rows may fall by any factor, and rise up to
-    the bound of reason 5.
+10. `far step`: a positive amount changes by a larger factor than in 97.5 per cent of the pairs of a refused training
+    row and a similar accepted one (`Usual.factors`). A factual below the 1 or above the 99 per cent point counts as
+    this point. An amount that is 0 in some rows may fall by any factor, and rise up to the bound of reason 5.
 
 A step that is not far may still be long: farther, in logarithms, than two fifths (`LONG`) of the distance of the 1 and
 the 99 per cent point, which is 1.9 standard deviations of a normal distribution. The search prefers several shorter
@@ -88,7 +87,7 @@ class Usual:
 
     Attributes
     ----------
-    directions : feature to 1 if higher values help over the refused as a whole, -1 if lower ones do
+    directions : feature to 1 if higher values usually help refused rows, -1 if lower ones do
     spreads : number to the distance of the 5 and the 95 per cent point of its values
     highs : amount, that is a number other than a code, to the 90 per cent point of its positive values
     factors : amount to the smallest and the largest usual factor between a refused row and similar accepted ones;
@@ -158,7 +157,7 @@ class Stop(NamedTuple):
 
 
 class _Bound(NamedTuple):
-    """The values that a column may change to without a reason, for each factual; NaN does not bound."""
+    """The bounds of a column within which values do not have a reason, by factual; NaN is no bound."""
 
     reason: str
     low: Floats | float = -np.inf
@@ -183,7 +182,7 @@ class StopRules:
 
     @cached_property
     def nested(self) -> tuple[StopRules, StopRules, StopRules]:
-        """The rules in which a long step is a far one, these rules, and those without far steps."""
+        """The rules that treat long steps as far ones, these rules, and those without far steps."""
         long = {name: (high / low) ** LONG for name, (low, high) in self._ends.items()}
         nearer = {
             name: (max(low, 1.0 / long.get(name, np.inf)), min(high, long.get(name, np.inf)))
@@ -211,7 +210,7 @@ class StopRules:
 
     @cached_property
     def _unwanted(self) -> list[tuple[str, int, list[float]]]:
-        """The codes of levels that no column should change to, with the reason and the position of the column."""
+        """The codes of unspecific and of worse levels, with the reason and the position of the column."""
         return [
             (reason, j, codes)
             for j, column in enumerate(self.columns)
@@ -231,7 +230,7 @@ class StopRules:
         return [k for k, column in enumerate(self.columns) if column.is_number and is_loan(column.name)]
 
     def find(self, before: Floats, after: Floats, changed: Bools) -> Iterator[Stop]:
-        """Yield the reasons that rows have."""
+        """Yield each reason with its rows."""
         for j in np.flatnonzero(changed.any(axis=0)).tolist():
             if self.columns[j].name in self.usual.unchangeable:
                 yield Stop(PAST, j, np.flatnonzero(changed[:, j]))
@@ -253,7 +252,7 @@ class StopRules:
         return stopped
 
     def bounds(self, j: int, before: Floats) -> tuple[Floats, Floats]:
-        """Return the lowest and highest value that a column may change to, for each factual."""
+        """Return by factual the lowest and highest value of a column without a reason."""
         low, high = np.full(len(before), -np.inf), np.full(len(before), np.inf)
         if self.columns[j].name in self.usual.unchangeable:
             low, high = (np.where(np.isnan(before[:, j]), end, before[:, j]) for end in (np.inf, -np.inf))

@@ -1,4 +1,4 @@
-"""Answers that must be reviewed before they are sent, notes about others, and the reasons.
+"""Answers that must be reviewed before they are sent, and notes on unusual ones, with reasons.
 
 The reasons are based on the training rows, on the names of the columns and on the other answers. Each has a severity.
 
@@ -7,22 +7,22 @@ The reasons are based on the training rows, on the names of the columns and on t
 1. `below the floor`: less plausible than required.
 2. The reasons of `mcce.plausibility.stop_reasons`: a past event or fact changes, an education or a duration falls, a
    duration grows by years, a change goes opposite to the usual direction, a number contradicts a level, an amount rises
-   from zero to much, money has no source, a level becomes "other", "unknown" or a worse situation, or a step is far.
-   The sparse search prefers answers without them (`mcce.explain.pipeline`).
+   from zero to a large value, money has no source, a level becomes "other", "unknown" or a worse situation, or a step
+   is far. The sparse search prefers answers without them (`mcce.explain.pipeline`).
 
 "note": the answer is unusual, but may be right.
 
-3. `comes along`: an incidental change is a larger step than every needed one. A step is a
+3. `comes along`: an incidental change is a larger step than every needed change. A step is a
    share of the distance between the 5 and the 95 per cent point of training values (`WIDE`), or of all levels if these
    have an order; any other change of level is a whole step.
-4. `edge of the data`: a number moves to a value beyond 99 per cent (`EDGE`) of the training rows, or beyond 99 per
-    cent of those that share one of the answer's levels.
-5. `large step`: a number moves by more than the distance of the 5 and the 95 per cent point; or a positive amount
-    becomes more than five times as much (`TIMES`), by more than a quarter of that distance. A code, such as a level of
-    education, is not an amount.
-6. `unlike the others`: of at least fifty answers (`ENOUGH`), a feature changes that fewer than one in a hundred change
-    (`RARE`); or a number moves by more than the upper quartile of the others' steps in that feature and three times the
-    distance of their quartiles (`FAR`), of at least twenty steps (`FEW`).
+4. `edge of the data`: a number changes to a value beyond 99 per cent (`EDGE`) of the training rows, or beyond 99
+   per cent of those that share one of the answer's levels.
+5. `large step`: a number changes by more than the distance of the 5 and the 95 per cent point; or a positive amount
+   becomes more than five times as large (`TIMES`), by more than a quarter of that distance. A code, such as a level of
+   education, is not an amount.
+6. `unlike the others`: a feature changes that changes in fewer than one in a hundred (`RARE`) of at least fifty answers
+   (`ENOUGH`); or a number changes by more than the upper quartile of the steps of that feature plus three times their
+   interquartile range (`FAR`), given at least twenty steps (`FEW`).
 
 A changed fact, or a duration that grows by years, is a finding about the explainer rather than about single answers
 (`OF_COLUMN`): the feature should be fixed or limited. `mcce.suggest_fixed` lists such features, and `MCCE.fit` warns
@@ -218,7 +218,7 @@ def _below(answers: Answered) -> Iterator[Suspicion]:
         return
     for row in np.flatnonzero(answers.plausibility < answers.floor - 1e-9).tolist():
         share = value_text(100 * float(answers.plausibility[row]), 2)
-        yield Suspicion(row, BELOW, None, f"only {share}% of real rows look as unusual or more so")
+        yield Suspicion(row, BELOW, None, f"only {share}% of real rows are as unusual or more so")
 
 
 def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicion:
@@ -231,40 +231,40 @@ def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicio
         old, new = answers.numbers(j)
         by = names.step(name, float(new[row] - old[row])).removeprefix("+")
     if reason == PAST:
-        words = f"{label} changes, which looks like {usual.unchangeable[name]}"
+        words = f"{label} changes, although it looks like {usual.unchangeable[name]}"
     elif reason == FALLS:
         words = f"{label} falls"
     elif reason == UNUSUAL_DIRECTION:
-        way, other = ("lower", "higher") if usual.directions[name] > 0 else ("higher", "lower")
-        words = f"{label} is {way}, and for most of the refused {other} helps"
+        way, other = ("falls", "higher") if usual.directions[name] > 0 else ("rises", "lower")
+        words = f"{label} {way}, although a {other} value usually helps refused cases"
     elif reason == DURATION:
         words = f"{label} grows by {by}"
     elif reason == FROM_ZERO:
         words = f"{label} rises from {before} to {after}"
     elif reason == UNEXPLAINED_MONEY:
-        words = f"{label} changes by {by}, more than {names.label(beside)}"
+        words = f"{label} changes by {by}, which is more than {names.label(beside)}"
     elif reason == FAR_STEP:
         words = _far_step(answers, usual, row, j)
     elif reason == UNSPECIFIC:
-        words = f"{label} {after} does not say what to change to"
+        words = f"{label} changes to {after}, which is not a specific value"
     elif reason == WORSE:
-        words = f"{label} {after} is usually a worse situation"
+        words = f"{label} changes to {after}, which is usually a worse situation"
     else:
         words = f"{label} {after} is above 99% of {_group(names, beside)}"
     return Suspicion(row, reason, name, words)
 
 
 def _far_step(answers: Answered, usual: Usual, row: int, j: int) -> str:
-    """Return a far step in words, with its factor and the largest usual one."""
+    """Return a far step in words, with the usual bound on its factor."""
     name, names = answers.after.columns[j], answers.names
     before, after = (names.text(name, each.iloc[row, j]) for each in (answers.before, answers.after))
     old, new = (float(each[row]) for each in answers.numbers(j))
     least, most = usual.factors[name]
-    way, end, factor = ("higher", "at most", most) if new > old else ("lower", "at least", least)
-    return (
-        f"{names.label(name)} {after} is {value_text(new / old, 3)} times {before}; of the accepted training rows most "
-        f"similar to a refused one and {way}, 97.5% have {end} {value_text(factor, 3)} times its value"
-    )
+    if new > old:
+        way, usually = "rises", f"more than {value_text(most, 3)} times as high"
+    else:
+        way, usually = "falls", f"less than {value_text(100 * least, 3)}% of {before}"
+    return f"{names.label(name)} {way} from {before} to {after}; among similar accepted cases it is rarely {usually}"
 
 
 def _rare_change(answers: Answered, j: int) -> Iterator[Suspicion]:
@@ -288,14 +288,16 @@ def _of_number(answers: Answered, usual: Usual, j: int) -> Iterator[Suspicion]:
     with np.errstate(divide="ignore", invalid="ignore"):
         times = np.where(changed & (old > 0.0) & (name in usual.highs), new / old, 1.0)
     for row in np.flatnonzero((step > spread) | ((times > TIMES) & (step > PART * spread))).tolist():
-        how = f"to {times[row]:.1f} times as much" if times[row] > TIMES else "farther than nine in ten rows lie apart"
-        yield Suspicion(row, LARGE, name, f"{label} moves by {names.step(name, float(gain[row]))}, {how}")
+        how = (
+            f"to {times[row]:.1f} times its value" if times[row] > TIMES else "more than the range of nine in ten rows"
+        )
+        yield Suspicion(row, LARGE, name, f"{label} changes by {names.step(name, float(gain[row]))}, {how}")
     known = step[~np.isnan(step)]
     if known.size >= FEW:
         low, high = np.quantile(known, [0.25, 0.75])
         for row in np.flatnonzero(step > high + FAR * (high - low)).tolist():
             typical = names.step(name, float(np.median(known))).removeprefix("+")
-            words = f"{label} moves farther than in other answers, where {typical} is usual"
+            words = f"{label} changes by more than in the other answers, where a step of {typical} is typical"
             yield Suspicion(row, UNLIKE, name, words)
 
 
@@ -303,7 +305,7 @@ def _beyond_edges(answers: Answered, edges: Sequence[Edge], j: int) -> Iterator[
     name, names = answers.after.columns[j], answers.names
     old, new = answers.numbers(j)
     rises, falls = (answers.changed[:, j] & way for way in (new > old, new < old))
-    whose: dict[tuple[int, str], list[str]] = {}
+    groups_beyond: dict[tuple[int, str], list[str]] = {}
     for edge in edges:
         if edge.is_low:
             continue
@@ -313,16 +315,16 @@ def _beyond_edges(answers: Answered, edges: Sequence[Edge], j: int) -> Iterator[
         if edge.given is not None:
             beyond &= answers.has_level(edge.given, edge.level)
         for row in np.flatnonzero(beyond).tolist():
-            group = "all rows" if edge.given is None else _group(names, edge)
-            whose.setdefault((row, "above" if rises[row] else "below"), []).append(group)
-    for (row, where), groups in whose.items():
+            group = "all cases" if edge.given is None else _group(names, edge)
+            groups_beyond.setdefault((row, "above" if rises[row] else "below"), []).append(group)
+    for (row, where), groups in groups_beyond.items():
         value = names.text(name, answers.after.iloc[row, j])
         words = f"{names.label(name)} {value} is {where} 99% of {' and of '.join(groups[:MOST_GROUPS])}"
         yield Suspicion(row, AT_EDGE, name, words)
 
 
 def _group(names: Names, edge: Edge) -> str:
-    return f"those with {names.label(edge.given)} {names.text(edge.given, edge.level)}"
+    return f"cases with {names.label(edge.given)} {names.text(edge.given, edge.level)}"
 
 
 def _along(answers: Answered, usual: Usual) -> Iterator[Suspicion]:
@@ -335,8 +337,8 @@ def _along(answers: Answered, usual: Usual) -> Iterator[Suspicion]:
         more = [j for j, step in steps.items() if answers.along[row, j] and step > max(needed, default=0.0)]
         if more:
             labels = listed([answers.names.label(answers.after.columns[j]) for j in more])
-            verbs = ("comes", "changes") if len(more) == 1 else ("come", "change")
-            yield Suspicion(row, ALONG, None, f"{labels} {verbs[0]} along, and {verbs[1]} more than the needed changes")
+            verb = "comes along and changes" if len(more) == 1 else "come along and change"
+            yield Suspicion(row, ALONG, None, f"{labels} {verb} by more than the needed changes")
 
 
 def _step(answers: Answered, usual: Usual, row: int, j: int) -> float:

@@ -1,7 +1,7 @@
 """Features that look like unchangeable facts, or that are not actionable.
 
 1. Dates, if all of them lie in the past.
-2. Identifiers (`mcce.table.checks`), and whole numbers that nearly all differ in a column that is named so (`CALLED`).
+2. Identifiers (`mcce.table.checks`), and whole numbers, nearly all different, in a column with such a name (`CALLED`).
 3. Names: texts with 20 levels or more, and more than the square root of the number of rows.
 4. Facts of a person, by the name of the column (`AGE`, `PERSON`).
 5. Past events, by the name of the column (`PAST`, or "last" with a time): whole numbers, truth values and levels.
@@ -10,9 +10,9 @@
    none of a contract (`TERM`).
 7. Counts, by the name of the column (`COUNTED` in front, or "count"): whole numbers from 0 on.
 
-`MCCE.fit` does not warn of counts, nor of durations unless a date shows them: a name leaves open whether the present or
-the past is counted. `suggest_fixed` lists them. Words are those of `mcce.table.words`, in twelve languages. Nothing is
-fixed automatically.
+`MCCE.fit` does not warn of counts, nor of durations unless a date shows them: a name does not show whether the past is
+counted. `suggest_fixed` lists them. Words are those of `mcce.table.words`, in twelve languages. Nothing is fixed
+automatically.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def test_no_letter_is_written_for_a_suspicious_example(folder, capsys):
     assert "warning: features that look like unchangeable facts may change: 'previous_default'" in said
     assert "wrote 0 letters to letters" in said
     assert "no letter for 12 rows, whose examples need a review first (--all writes these as well):" in said
-    assert "previous_default changes, which looks like a past event" in said
+    assert "previous_default changes, although it looks like a past event" in said
     assert "and 2 more" in said
     assert main(["explain", "--config", "job.toml", "--all", "--letters", "everybody"]) == 0
     assert len([*(folder / "everybody").iterdir()]) == 12

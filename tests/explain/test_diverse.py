@@ -272,6 +272,6 @@ def test_gains_ignore_derived_columns(measures):
     expected, found = plain.gains(rows[3:], rows[0]), computed.gains(totals[3:], totals[0])
     np.testing.assert_allclose(found, expected * 3 / 4, atol=1e-9)
     np.testing.assert_array_equal(
-        computed.changes_the_same(totals[3:], totals[[0] * len(rows[3:])]),
-        plain.changes_the_same(rows[3:], rows[[0] * len(rows[3:])]),
+        computed.repeats_features(totals[3:], totals[[0] * len(rows[3:])]),
+        plain.repeats_features(rows[3:], rows[[0] * len(rows[3:])]),
     )

@@ -225,7 +225,7 @@ def test_names_costs_and_weights():
         (None, {}, "measures holds None; give names, distances or functions"),
         ((3,), {}, "measures holds 3; give names, distances or functions"),
         ("mad", {}, "measure 'mad' needs the training rows"),
-        ("hvdm", {"training": ENCODED}, "measure 'hvdm' compares what values say about the decision"),
+        ("hvdm", {"training": ENCODED}, "measure 'hvdm' compares values by the decisions of the training rows"),
         ("plausibility", {}, "measure 'plausibility' needs the plausibility of rows, .* set sparse=True"),
         (distances.l2(FEATURES[:2]), {}, "the distance 'l2' is of 2 columns and the table has 4"),
         (

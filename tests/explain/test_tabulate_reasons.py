@@ -33,7 +33,7 @@ def test_reason_for_no_counterfactual_without_conditioning(chain):
     _, X = chain
     free = mcce.ChainModel(random_state=1).fit(X)
     (said,) = describe_failures(free, free.schema_.encode(X.iloc[[0]]).matrix, None)
-    assert said == "no candidate has the wanted decision; bring more of them"
+    assert said == "no candidate has the wanted decision; give more candidates"
 
 
 def test_dates_in_mixed_units_are_reported():

@@ -156,7 +156,7 @@ def test_listed_answer_states_its_reason():
     assert listed.index.isin(found.frame.index).all()
     unemployed = found.frame.index[higher]
     assert len(unemployed)
-    assert listed["words"][unemployed].str.contains("is above 99% of those with employment unemployed").all()
+    assert listed["words"][unemployed].str.contains("is above 99% of cases with employment unemployed").all()
 
 
 @pytest.mark.slow

@@ -31,15 +31,17 @@ USUAL = Usual(
     unchangeable={"defaulted": "a past event"},
 )
 EDUCATION = pd.CategoricalDtype(["school", "college", "degree"], ordered=True)
-HER = {
+FACTUAL = {
     **{"salary": 30_000, "loan": 20_000, "savings": 1_000, "job": "nurse", "defaulted": True, "education": "school"},
     **{"years_employed": 1, "debt": 30_000, "grade": 1},
 }
 
 
-def judge(*answers: dict, her=None, along=(), plausibility=None, floor=None, names=None, level="stop") -> pd.DataFrame:
+def judge(
+    *answers: dict, factual=None, along=(), plausibility=None, floor=None, names=None, level="stop"
+) -> pd.DataFrame:
     """Return the judgement of some answers to one factual, given by their changes."""
-    own = {**HER, **(her or {})}
+    own = {**FACTUAL, **(factual or {})}
     before = _frame([own] * len(answers))
     after = _frame([{**own, **each} for each in answers])
     changed = np.column_stack([(before[name].astype(object) != after[name].astype(object)) for name in before])
@@ -61,36 +63,34 @@ OPPOSITE = "opposite to the usual direction"
 @pytest.mark.parametrize(
     ("answer", "reason", "words"),
     [
-        ({"defaulted": False}, "past event or fact", "defaulted changes, which looks like a past event"),
+        ({"defaulted": False}, "past event or fact", "defaulted changes, although it looks like a past event"),
         (
             {"loan": 25_000},
             OPPOSITE,
-            "loan is higher, and for most of the refused lower helps",
+            "loan rises, although a lower value usually helps refused cases",
         ),
         (
             {"salary": 25_000},
             OPPOSITE,
-            "salary is lower, and for most of the refused higher helps",
+            "salary falls, although a higher value usually helps refused cases",
         ),
         ({"years_employed": 4}, "duration", "years_employed grows by 3"),
-        ({"job": "none"}, "contradicts a level", "salary 30,000 is above 99% of those with job none"),
-        ({"job": "Other"}, "unspecific level", "job Other does not say what to change to"),
-        ({"job": "with parents"}, "worse situation", "job with parents is usually a worse situation"),
+        ({"job": "none"}, "contradicts a level", "salary 30,000 is above 99% of cases with job none"),
+        ({"job": "Other"}, "unspecific level", "job changes to Other, which is not a specific value"),
+        ({"job": "with parents"}, "worse situation", "job changes to with parents, which is usually a worse situation"),
         (
             {"loan": 2_000},
             "far step",
-            "loan 2,000 is 0.1 times 20,000; of the accepted training rows most similar to a refused one and lower, "
-            "97.5% have at least 0.125 times its value",
+            "loan falls from 20,000 to 2,000; among similar accepted cases it is rarely less than 12.5% of 20,000",
         ),
         (
             {"salary": 135_000, "job": "surgeon"},
             "far step",
-            "salary 135,000 is 4.5 times 30,000; of the accepted training rows most similar to a refused one and "
-            "higher, 97.5% have at most 4 times its value",
+            "salary rises from 30,000 to 135,000; among similar accepted cases it is rarely more than 4 times as high",
         ),
-        ({"savings": 21_500}, "unexplained money", "savings changes by 20,500, more than loan"),
-        ({"debt": 9_500}, "unexplained money", "debt changes by -20,500, more than loan"),
-        ({"debt": 20_000, "loan": 5_000}, "unexplained money", "debt changes by -10,000, more than loan"),
+        ({"savings": 21_500}, "unexplained money", "savings changes by 20,500, which is more than loan"),
+        ({"debt": 9_500}, "unexplained money", "debt changes by -20,500, which is more than loan"),
+        ({"debt": 20_000, "loan": 5_000}, "unexplained money", "debt changes by -10,000, which is more than loan"),
     ],
 )
 def test_each_stop_reason(answer, reason, words):
@@ -104,10 +104,10 @@ def test_each_stop_reason(answer, reason, words):
 @pytest.mark.parametrize(
     ("answer", "reason", "words"),
     [
-        ({"salary": 91_000}, "edge of the data", "salary 91,000 is above 99% of those with job nurse"),
-        ({"savings": 7_000}, "large step", "savings moves by +6,000, to 7.0 times as much"),
-        ({"savings": 20_900}, "large step", "savings moves by +19,900, to 20.9 times as much"),
-        ({"grade": 23}, "large step", "grade moves by +22, farther than nine in ten rows lie apart"),
+        ({"salary": 91_000}, "edge of the data", "salary 91,000 is above 99% of cases with job nurse"),
+        ({"savings": 7_000}, "large step", "savings changes by +6,000, to 7.0 times its value"),
+        ({"savings": 20_900}, "large step", "savings changes by +19,900, to 20.9 times its value"),
+        ({"grade": 23}, "large step", "grade changes by +22, more than the range of nine in ten rows"),
     ],
 )
 def test_notes_are_listed_on_request(answer, reason, words):
@@ -120,7 +120,7 @@ def test_notes_are_listed_on_request(answer, reason, words):
 
 def test_code_is_not_a_multiple():
     assert judge({"grade": 13}, level="all").empty
-    assert judge({"years_employed": 13}, level="all")["words"].str.contains("13.0 times as much").all()
+    assert judge({"years_employed": 13}, level="all")["words"].str.contains("13.0 times its value").all()
 
 
 def test_unknown_severities_raise():
@@ -129,14 +129,14 @@ def test_unknown_severities_raise():
 
 
 @pytest.mark.parametrize(
-    ("her", "answer", "words"),
+    ("factual", "answer", "words"),
     [
         ({"education": "degree"}, {"education": "college"}, "education falls"),
         ({"years_employed": 5}, {"years_employed": 4}, "years_employed falls"),
     ],
 )
-def test_education_and_durations_do_not_decrease(her, answer, words):
-    listed = judge(answer, her=her)
+def test_education_and_durations_do_not_decrease(factual, answer, words):
+    listed = judge(answer, factual=factual)
     assert listed["reasons"].tolist() == ["cannot fall"]
     assert listed["words"].tolist() == [words]
 
@@ -150,13 +150,13 @@ def test_education_and_durations_do_not_decrease(her, answer, words):
     ],
 )
 def test_change_from_zero_to_a_large_value(old, new, words):
-    listed = judge({"salary": new}, her={"salary": old})
+    listed = judge({"salary": new}, factual={"salary": old})
     assert listed["words"].tolist() == words
     assert listed["reasons"].tolist() == ["large rise from zero"] * len(words)
 
 
 def test_change_from_a_small_to_a_large_value_is_a_far_step():
-    assert judge({"salary": 101_000}, her={"salary": 1})["reasons"].tolist() == ["far step"]
+    assert judge({"salary": 101_000}, factual={"salary": 1})["reasons"].tolist() == ["far step"]
 
 
 @pytest.mark.parametrize(("savings", "n"), [("EUR", 1), ("NOK", 0), (None, 0)])
@@ -174,7 +174,7 @@ def test_feature_that_should_be_fixed_is_one_line():
         (5, 1): "duration",
     }
     assert listed["words"][(1, 1)] == (
-        "defaulted changes, which looks like a past event (and in 3 other answers: fix or limit the feature)"
+        "defaulted changes, although it looks like a past event (and in 3 other answers: fix or limit the feature)"
     )
     each = judge({"salary": 40_000}, *erased, {"defaulted": False, "loan": 25_000}, level="all")
     assert each.index.get_level_values("id").tolist() == [1, 2, 3, 4]
@@ -183,7 +183,7 @@ def test_feature_that_should_be_fixed_is_one_line():
 
 def test_fact_has_no_second_reason():
     usual = replace(USUAL, unchangeable={"salary": "a past event"})
-    before, after = _frame([HER]), _frame([{**HER, "salary": 20_000}])
+    before, after = _frame([FACTUAL]), _frame([{**FACTUAL, "salary": 20_000}])
     after.index = pd.MultiIndex.from_tuples([(0, 1)], names=["id", "rank"])
     changed = (before.to_numpy() != after.to_numpy()).astype(bool)
     listed = find_suspicious(Answered(before, after, changed, None, None, None, Names()), usual)
@@ -191,7 +191,7 @@ def test_fact_has_no_second_reason():
 
 
 def test_negative_code_is_not_a_duration():
-    assert judge({"years_employed": 9}, her={"years_employed": -7}).empty
+    assert judge({"years_employed": 9}, factual={"years_employed": -7}).empty
 
 
 def test_ordinary_answers_are_not_listed():
@@ -208,7 +208,7 @@ def test_ordinary_answers_are_not_listed():
 def test_several_reasons_keep_their_order():
     listed = judge({"salary": 200_000, "loan": 21_000, "defaulted": False}, level="all")
     assert listed["reasons"].tolist() == [f"past event or fact, {OPPOSITE}, far step, edge of the data, large step"]
-    assert "is above 99% of all rows and of those with job nurse" in listed["words"].iloc[0]
+    assert "is above 99% of all cases and of cases with job nurse" in listed["words"].iloc[0]
     assert [reason for reason in REASONS if reason in listed["reasons"].iloc[0]] == listed["reasons"].iloc[0].split(
         ", "
     )
@@ -216,7 +216,7 @@ def test_several_reasons_keep_their_order():
 
 def test_below_the_floor():
     listed = judge({"salary": 50_000}, {"salary": 51_000}, plausibility=np.array([0.03, 0.05]), floor=0.05)
-    assert listed["words"].to_dict() == {(0, 1): "only 3% of real rows look as unusual or more so"}
+    assert listed["words"].to_dict() == {(0, 1): "only 3% of real rows are as unusual or more so"}
 
 
 @pytest.mark.parametrize(
@@ -239,14 +239,14 @@ def test_answer_unlike_the_others():
     listed = judge(*usual, {"education": "degree"}, {"salary": 75_000}, level="all")
     assert listed["reasons"].to_dict() == {(150, 1): "unlike the others", (151, 1): "unlike the others"}
     assert listed["words"][(150, 1)] == "education changes, as in 1 of 152 answers"
-    assert listed["words"][(151, 1)].startswith("salary moves farther than in other answers, where 20,")
+    assert listed["words"][(151, 1)].startswith("salary changes by more than in the other answers, where a step of 20,")
     assert judge(*usual[:40], {"education": "degree"}, level="all").empty  # few answers are not compared
 
 
 def test_texts_use_labels_units_and_formats():
     names = Names(labels={"salary": "pay"}, units={"salary": "EUR"}, formats={"job": {"none": "no job"}})
     listed = judge({"salary": 45_000, "job": "none"}, names=names)
-    assert listed["words"].iloc[0] == "pay 45,000 EUR is above 99% of those with job no job"
+    assert listed["words"].iloc[0] == "pay 45,000 EUR is above 99% of cases with job no job"
 
 
 def test_missing_values_have_no_steps():
@@ -273,6 +273,6 @@ def test_a_column_of_levels_is_read_once_for_all_edges(monkeypatch):
     monkeypatch.setattr(pd.Series, "astype", lambda *args, **kwargs: reads.append(1) or astype(*args, **kwargs))
     found = find_suspicious(answers, Usual(spreads={"salary": 50.0}, edges=edges), "all")
     assert found["words"].tolist() == [
-        f"salary 9 is above 99% of those with job {x} and of those with job {x}" for x in "ab"
+        f"salary 9 is above 99% of cases with job {x} and of cases with job {x}" for x in "ab"
     ]
     assert len(reads) < 20

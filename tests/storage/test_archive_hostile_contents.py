@@ -268,7 +268,7 @@ def places_of_floats(part):
     ("kind", "field", "change", "match"),
     [
         ("plausibility.Conditionals", "column", put(0, 7), "column holds 7, which is not from -1 to 6"),
-        ("plausibility.Conditionals", "left", put(0, 10**6), "left (leads nowhere|holds 1000000)"),
+        ("plausibility.Conditionals", "left", put(0, 10**6), "left (has an invalid child|holds 1000000)"),
         ("plausibility.Conditionals", "share", lambda a: a[:, :8], "share has the shape"),
         ("plausibility.Scale", "values", put(0, np.nan), "values holds nan"),
         ("plausibility.Plausibility", "scale", lambda a: a[:2], "scale has the shape"),
