@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +109,9 @@ def measure_wide(columns: int, rows: int, people: int) -> None:
     model = Timed(lambda asked: 1.0 / (1.0 + np.exp(-((asked[used] - center) / scale).sum(axis=1).to_numpy())))
     refused = table[model(table) < 0.5].head(people)
     explainer = mcce.MCCE(model, decision=(0.5, 1.0), n_jobs=1, random_state=1)
-    steps: dict[str, Callable[[], object]] = {"fit": lambda: explainer.fit(table)}
+    steps: dict[str, Callable[[], object]] = {"fit": partial(explainer.fit, table)}
     for name, sparse in (("plain", False), ("sparse", True), ("sparse, again", True)):
-        steps[name] = lambda sparse=sparse: explainer.explain(refused, sparse=sparse, progress=False)
+        steps[name] = partial(explainer.explain, refused, sparse=sparse, progress=False)
     for name, step in steps.items():
         begun, before = time.process_time(), model.seconds
         step()
@@ -140,7 +141,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.wide:
-        measure_wide(*chosen.wide, chosen.people)
+        n_columns, n_rows = chosen.wide
+        measure_wide(n_columns, n_rows, chosen.people)
         return 0
     if chosen.measure:
         print(json.dumps(measure(chosen.people)))
