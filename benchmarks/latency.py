@@ -8,8 +8,7 @@
 2. The same with a different constraint in every call.
 3. With `--before`, an earlier version of the package in that folder is measured in turns with this one, each time in a
    process, so that other load affects both.
-4. With `--wide`, the CPU time of `fit` and of explaining some people together, plain, sparse, and sparse again, on a
-   simulated table of that size (`simulate_wide`), with one thread, and the peak memory after each.
+4. With `--wide`, the CPU time and peak memory of `fit` and of explaining some people together, on a simulated table.
 """
 
 from __future__ import annotations
@@ -141,8 +140,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.wide:
-        n_columns, n_rows = chosen.wide
-        measure_wide(n_columns, n_rows, chosen.people)
+        measure_wide(chosen.wide[0], chosen.wide[1], chosen.people)
         return 0
     if chosen.measure:
         print(json.dumps(measure(chosen.people)))
