@@ -1,12 +1,14 @@
 """Latency of one sparse counterfactual from a fitted explainer, and the part of it spent in the model.
 
     python -m benchmarks.latency [--before FOLDER] [--rounds N] [--people N] [--out FILE]
+    python -m benchmarks.latency --wide COLUMNS ROWS [--people N]
 
 1. Loans, 1,500 rows, a pipeline of scikit-learn with a logistic regression. Some people are explained one at a time,
    sparse, after a warm-up. The CPU time is that of a call; that of the model is measured separately.
 2. The same with a different constraint in every call.
 3. With `--before`, an earlier version of the package in that folder is measured in turns with this one, each time in a
-   separate process, so that other load affects both.
+   process, so that other load affects both.
+4. With `--wide`, the CPU time and peak memory of `fit` and of explaining some people together, on a simulated table.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from benchmarks.page import Page
 from benchmarks.settings import ROOT
@@ -80,6 +84,40 @@ def measure(people: int) -> dict[str, list[float]]:
     return found
 
 
+def simulate_wide(columns: int, rows: int) -> pd.DataFrame:
+    """Return columns that of eight factors and noise: 70 per cent numbers, half of them skewed, and levels."""
+    rng = np.random.default_rng(1)
+    factors, n_numbers = rng.normal(size=(rows, 8)), columns * 7 // 10
+    latent = factors @ rng.normal(size=(8, columns)) + rng.normal(size=(rows, columns))
+    latent[:, 1:n_numbers:2] = 100.0 * np.exp(latent[:, 1:n_numbers:2] / 3.0)
+    return pd.DataFrame(
+        {f"x{j}": latent[:, j].round(3) for j in range(n_numbers)}
+        | {f"c{j}": pd.qcut(latent[:, j], 5, labels=list("abcde")) for j in range(n_numbers, columns)}
+    )
+
+
+def measure_wide(columns: int, rows: int, people: int) -> None:
+    """Print the CPU time and the peak memory of each step on a simulated table (step 4)."""
+    import resource  # not on Windows
+
+    import mcce
+
+    table = simulate_wide(columns, rows)
+    used = [f"x{j}" for j in range(0, 20, 2)]
+    center, scale = table[used].mean(), table[used].std()
+    model = Timed(lambda asked: 1.0 / (1.0 + np.exp(-((asked[used] - center) / scale).sum(axis=1).to_numpy())))
+    refused = table[model(table) < 0.5].head(people)
+    explainer = mcce.MCCE(model, decision=(0.5, 1.0), n_jobs=1, random_state=1)
+    steps: dict[str, Callable[[], object]] = {"fit": partial(explainer.fit, table)}
+    for name, sparse in (("plain", False), ("sparse", True), ("sparse, again", True)):
+        steps[name] = partial(explainer.explain, refused, sparse=sparse, progress=False)
+    for name, step in steps.items():
+        begun, before = time.process_time(), model.seconds
+        step()
+        seconds, peak = time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+        print(f"{name}: {seconds:.1f} s, of the model {model.seconds - before:.1f} s, peak {peak:.2f} GB", flush=True)
+
+
 def measure_apart(package: Path, people: int) -> dict[str, list[float]]:
     """Measure in a separate process that imports the package from a folder."""
     command = [sys.executable, __file__, "--people", str(people), "--measure"]
@@ -97,9 +135,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--before", type=Path, help="folder of an earlier version, measured in turns with this one")
     parser.add_argument("--rounds", type=int, default=3, help="processes of each (%(default)s); their minimum is shown")
     parser.add_argument("--people", type=int, default=20, help="number of people to explain (%(default)s)")
+    parser.add_argument("--wide", nargs=2, type=int, metavar=("COLUMNS", "ROWS"), help="measure a simulated table")
     parser.add_argument("--out", type=Path, help="write FILE.md")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
+    if chosen.wide:
+        measure_wide(chosen.wide[0], chosen.wide[1], chosen.people)
+        return 0
     if chosen.measure:
         print(json.dumps(measure(chosen.people)))
         return 0

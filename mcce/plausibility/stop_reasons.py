@@ -229,6 +229,12 @@ class StopRules:
     def _loans(self) -> list[int]:
         return [k for k, column in enumerate(self.columns) if column.is_number and is_loan(column.name)]
 
+    @cached_property
+    def _is_saved(self) -> dict[Hashable, bool]:
+        """Whether money is saved, by the names of the columns of savings and of debts other than loans."""
+        words = {column.name: {*name_words(column.name)} for column in self.columns if not is_loan(column.name)}
+        return {name: bool(own & SAVINGS) for name, own in words.items() if own & (SAVINGS | DEBT)}
+
     def find(self, before: Floats, after: Floats, changed: Bools) -> Iterator[Stop]:
         """Yield each reason with its rows."""
         for j in np.flatnonzero(changed.any(axis=0)).tolist():
@@ -290,15 +296,9 @@ class StopRules:
             yield _Bound(FROM_ZERO, high=np.where(np.isnan(own) | (own == 0.0), usual.highs[name], np.inf))
         if name in usual.factors:
             yield self._far(name, own)
-        if is_loan(name):
-            return
-        words = {*name_words(name)}
-        if not words & (SAVINGS | DEBT):
-            return
-        for k in self._loans:
+        for k in self._loans if name in self._is_saved else ():
             loan = self.columns[k].name
             if self.units.get(loan) == self.units.get(name):
-                is_saved = bool(words & SAVINGS)
                 loan_amount = before[:, k] if after is None else np.fmin(before[:, k], after[:, k])
-                low, high = (-np.inf, own + loan_amount) if is_saved else (own - loan_amount, np.inf)
+                low, high = (-np.inf, own + loan_amount) if self._is_saved[name] else (own - loan_amount, np.inf)
                 yield _Bound(UNEXPLAINED_MONEY, low, high, loan)

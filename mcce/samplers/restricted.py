@@ -93,7 +93,9 @@ class Within:
     def each(self, function: Callable[[Any], Any]) -> Within:
         names = ("low", "high", "levels", "missing", "step", "kept", "never")
         parts = {name: getattr(self, name) for name in names}
-        return replace(self, **{name: function(part) for name, part in parts.items() if part is not None})
+        return Within(
+            **{name: None if part is None else function(part) for name, part in parts.items()}, weighted=self.weighted
+        )
 
     def __and__(self, other: Within) -> Within:
         return Within(

@@ -24,6 +24,7 @@ MOST_ROWS = 2**31 - 1  # largest number of repeated rows that a tree can index
 WIDEST = 1e9  # largest ratio of two weights: beyond it, sums lose the small ones
 DIGITS = 28  # binary digits of a relative weight, so that rounding errors of scaled weights do not matter
 FINE = 20  # largest mean number of copies of a row
+TINY = float(np.finfo(np.float64).tiny)
 MANY_COPIES = 100.0  # mean above which whole weights are probably not counts
 
 
@@ -114,17 +115,20 @@ def quantiles(values: Floats, shares: Any, weights: Floats | None) -> Floats:
 
     They are interpolated linearly, as numpy does by default.
     """
-    if weights is None:
-        return np.asarray(np.quantile(values, shares, axis=0))
-    if values.ndim > 1:
+    if weights is None and values.ndim == 1:
+        return np.asarray(np.quantile(values, shares))
+    if weights is not None and values.ndim > 1:
         return np.stack([quantiles(column, shares, weights) for column in values.T], axis=-1)
-    ordered, of_ordered = sorted_with_weights(values, weights)
-    assert of_ordered is not None
-    upto = np.cumsum(of_ordered)
+    if weights is None:  # sorting many columns is several times faster than their quantiles by numpy
+        ordered, upto = np.sort(np.ascontiguousarray(values.T)).T, np.arange(1.0, len(values) + 1.0)
+    else:
+        ordered, of_ordered = sorted_with_weights(values, weights)
+        assert of_ordered is not None
+        upto = np.cumsum(of_ordered)
     at = np.asarray(shares, dtype=np.float64) * max(upto[-1] - 1.0, 0.0)
     lower = np.floor(at)
     low, high = (ordered[place_of_copy(upto, position)] for position in (lower, lower + 1.0))
-    part = at - lower
+    part = np.reshape(at - lower, at.shape + (1,) * (values.ndim - 1))
     return np.asarray(np.where(part < 0.5, low + (high - low) * part, high - (high - low) * (1.0 - part)))
 
 
@@ -196,4 +200,4 @@ def deviation_of(values: Floats, weights: Floats | None, ddof: int = 0) -> Any:
     if weights is None:
         return values.std(axis=0, ddof=ddof)
     centred = values - mean_of(values, weights)
-    return np.sqrt(weights @ centred**2 / max(weights.sum() - ddof, np.finfo(float).tiny))
+    return np.sqrt(weights @ centred**2 / max(weights.sum() - ddof, TINY))

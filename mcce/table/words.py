@@ -188,6 +188,7 @@ def name_words(name: Hashable) -> list[str]:
     return [part.lower() for part in parts]
 
 
+@lru_cache(maxsize=4096)
 def is_education(name: Hashable) -> bool:
     """Return whether a name means a level of education."""
     return any(word in EDUCATION for word in name_words(name))
@@ -220,6 +221,7 @@ def is_worse(level: Hashable) -> bool:
     return bool(words & WORSE) and words <= WORSE | BESIDE
 
 
+@lru_cache(maxsize=4096)
 def is_class(name: Hashable) -> bool:
     """Return whether a name means classes without an order, such as occupations.
 
@@ -257,6 +259,7 @@ def units_in_a_year(name: Hashable) -> float:
     return IN_A_YEAR[units[0]] if len(units) == 1 and not TERM & {*words} else 0.0
 
 
+@lru_cache(maxsize=4096)
 def is_loan(name: Hashable) -> bool:
     """Return whether a name means the amount of a loan: only words of loans and of amounts."""
     words = {*name_words(name)}

@@ -80,6 +80,14 @@ def test_statistics_equal_those_of_repeated_values(rows, share):
     np.testing.assert_array_equal(values[place_of_copy(upto, every)], repeated)
 
 
+@pytest.mark.parametrize("shares", [0.75, [0.01, 0.99], [0.0, 0.5, 1.0]])
+@pytest.mark.parametrize("n_rows", [1, 2, 101, 400])
+def test_quantiles_of_columns_equal_those_of_numpy_to_the_last_bit(shares, n_rows):
+    values = np.random.default_rng(n_rows).normal(size=(n_rows, 7))
+    values[:, :3] = values[:, :3].round(1)
+    np.testing.assert_array_equal(quantiles(values, shares, None), np.quantile(values, shares, axis=0))
+
+
 def test_equal_probability_values_equal_the_repeated_ones():
     assert equal_chances(np.array([3.0, 1.0]), np.array([1.0, 2.0])).tolist() == [1.0, 1.0, 3.0]
     for weights in (None, np.empty(0)):
