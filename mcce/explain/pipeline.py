@@ -211,10 +211,10 @@ def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[W
     A counterfactual is unfit if it has a reason not to be sent (`mcce.plausibility.stop_reasons`) or a long step, or if
     a change makes the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is
     rare with the salary of a draw. New draws therefore keep the factual's value in these columns, and have values that
-    no reason excludes in the others; and no long steps, if these are the only reason. If this gives no counterfactual,
-    far steps are allowed, unless they are the only reason, and for harmful changes finally all values in the other
-    columns. New rows that are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the floor
-    are skipped.
+    no reason excludes in the others; and at first no long steps, if long or far steps are the only reasons. If this
+    gives no counterfactual, far steps are allowed, unless they are the only reason, and for harmful changes finally all
+    values in the other columns. New rows that are less unfit take part in `prefer_fit`. Factuals whose counterfactuals
+    are below the floor are skipped.
     """
     problem = acceptance.problem
     harm = harm_of_changes(acceptance, found)
@@ -230,7 +230,7 @@ def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[W
     harmful = np.asarray(kept.any(axis=1))
     stages: list[tuple[StopRules | None, Bools]] = []
     if problem.stops is not None:
-        long, far, others = (serious == 1) & ~harmful, (serious > 1) | harmful, serious > 2
+        long, far, others = np.isin(serious, (1, 2)) & ~harmful, (serious > 1) | harmful, serious > 2
         stages = list(zip(problem.stops.nested, (long, far, others)))
     most = _most_changes(acceptance, found)
     again, costs = found.take(slice(0)), []

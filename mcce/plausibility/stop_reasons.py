@@ -199,11 +199,8 @@ class StopRules:
         position = {column.name: j for j, column in enumerate(self.columns)}
         found = []
         for edge in map(Edge._make, self.usual.edges):
-            if (
-                edge.is_low
-                and edge.feature not in self.usual.unchangeable
-                and {edge.feature, edge.given} <= {*position}
-            ):
+            known = edge.feature in position and edge.given in position
+            if edge.is_low and known and edge.feature not in self.usual.unchangeable:
                 j, k = position[edge.feature], position[edge.given]
                 found.append((edge, j, k, self.columns[k].codes.get(edge.level, np.nan)))
         return found
