@@ -121,7 +121,7 @@ def test_rows_below_the_floor_are_marked(found):
     assert "Use with caution" in page
     assert "answers less plausible than required" in page
     head, _, first, *_ = Cells(sparse._repr_html_()).rows
-    assert [cell[0] for cell in head[:5]] == ["id, → rank", "prediction", "L0", "gower", "plausibility"]
+    assert [cell[0] for cell in head[:5]] == ["id, → rank", "prediction", "changes", "distance", "plausibility"]
     assert [cell[0] for cell in first[:5]] == ["→ 1", "0.62", "2", "0.3", "0.021"]
 
 
