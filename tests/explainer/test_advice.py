@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.datasets import load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -296,6 +297,18 @@ def test_answers_that_are_not_suspicious_are_preferred(k):
     assert is_far.sum() <= k
     assert found.measures["L0"].max() <= 3
     assert (found.frame.groupby(level="id").size() == k).all()
+
+
+@pytest.mark.slow
+def test_far_steps_are_avoided_by_later_searches_if_earlier_ones_need_too_many_changes():
+    """Thirteen amounts: searches without long steps find rows, but most of these have more than one change more."""
+    X, y = load_wine(return_X_y=True, as_frame=True)
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)).fit(X, y)
+    refused = X[model.predict_proba(X)[:, 0] < 0.5].head(40)
+    explainer = mcce.MCCE(model, decision=mcce.Interval(0.5, 1, of=0), random_state=1).fit(X)
+    found = explainer.explain(refused, sparse=True)
+    assert len(found) == 40
+    assert len(found.suspicious()) <= 6
 
 
 def test_two_moderate_steps_are_preferred_to_a_long_one():
