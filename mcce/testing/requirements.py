@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import stats
@@ -16,6 +16,7 @@ from mcce.table import Column, Kind
 
 Check = Callable[[ConditionalSampler, int], None]
 GeneratorCheck = Callable[[Generator, int], None]
+Named = TypeVar("Named", bound=Callable[[Any, int], None])
 
 LEVEL = 1e-4
 
@@ -24,28 +25,24 @@ class ConformanceError(AssertionError):
     """A sampler violates the contract of `ConditionalSampler`, or a generator that of `Generator`."""
 
 
-def check(function: Check) -> Check:
-    """Add the names of the check and the sampler to every failure and unexpected exception of a check."""
-    return _named(function)
+def member_of(suite: list[Named]) -> Callable[[Named], Named]:
+    """Return a decorator that adds a check to a suite, and its name and that of the object to every failure."""
 
+    def decorate(function: Named) -> Named:
+        @functools.wraps(function)
+        def named(checked: Any, seed: int = 0) -> None:
+            place = f"{function.__name__}, {type(checked).__name__}"
+            try:
+                function(checked, seed)
+            except ConformanceError as failure:
+                raise ConformanceError(f"{place}: {failure}") from None
+            except Exception as error:
+                raise ConformanceError(f"{place}: raised {type(error).__name__}: {error}") from error
 
-def check_generator_by(function: GeneratorCheck) -> GeneratorCheck:
-    """Add the names of the check and the generator, as `check` does for samplers."""
-    return _named(function)
+        suite.append(named)
+        return named
 
-
-def _named(function: Callable[[Any, int], None]) -> Callable[..., None]:
-    @functools.wraps(function)
-    def named(checked: Any, seed: int = 0) -> None:
-        place = f"{function.__name__}, {type(checked).__name__}"
-        try:
-            function(checked, seed)
-        except ConformanceError as failure:
-            raise ConformanceError(f"{place}: {failure}") from None
-        except Exception as error:
-            raise ConformanceError(f"{place}: raised {type(error).__name__}: {error}") from error
-
-    return named
+    return decorate
 
 
 def require(condition: object, message: str) -> None:
