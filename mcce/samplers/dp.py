@@ -30,6 +30,7 @@ Trees and bins are separate from those of other samplers, because they must not 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -43,8 +44,8 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count, check_share, is_number
 from mcce.exceptions import SamplerError, listing
 from mcce.privacy.account import PrivacyAccount, rational
-from mcce.privacy.noise import SYSTEM, Mechanism, NoiseSource, Seeded, choose
-from mcce.rng import RowStreams, derive_key
+from mcce.privacy.noise import Mechanism, choose, source_of
+from mcce.rng import RowStreams
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
@@ -353,7 +354,7 @@ class DPSampler(ConditionalSampler):
         self._shares = None
         self.bins_ = self._public_bins(target.feature)
         account, mechanism = self._budget(n_trees)
-        source = SYSTEM if self.testing_seed is None else Seeded(derive_key(self.testing_seed, target.feature.name))
+        source = source_of(self.testing_seed, target.feature.name)
         place = self.bins_.place(target.values)
         counting, choosing, depth = self._shares_of_the_budget(mechanism, given.features)
         self.trees_ = self._grow(given, place, depth, choosing, source)
@@ -565,7 +566,7 @@ class DPSampler(ConditionalSampler):
         return Room(feature, cuts, 0, cuts.size, none)
 
     def _grow(
-        self, given: Table, place: Ints, depth: int, epsilon: Fraction | None, source: NoiseSource
+        self, given: Table, place: Ints, depth: int, epsilon: Fraction | None, source: random.Random
     ) -> RandomTrees:
         """Return trees that split the givens within their public ranges (step 2)."""
         rng = np.random.default_rng(self.fit_seed(self.random_state) % 2**64)
@@ -641,7 +642,7 @@ class Choosing:
     """Choices of splits by the exponential mechanism, node by node."""
 
     def __init__(
-        self, epsilon: Fraction, source: NoiseSource, place: Ints, n_bins: int, given: Table, rooms: Sequence[Room]
+        self, epsilon: Fraction, source: random.Random, place: Ints, n_bins: int, given: Table, rooms: Sequence[Room]
     ) -> None:
         self.epsilon, self.source, self.n_bins = epsilon, source, n_bins
         counted = place >= 0
