@@ -376,7 +376,6 @@ class DPSampler(ConditionalSampler):
         return self.sample_within(given, rng, within or Within(missing=np.ones(given.n_rows, dtype=bool))).values
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        self.check_fitted("counts_")
         n, bins = given.n_rows, self.bins_
         weights = self._row_shares(given)
         low = high = np.empty((n, 0))
@@ -406,7 +405,6 @@ class DPSampler(ConditionalSampler):
         return RestrictedDraw.of(np.where(is_missing, np.nan, values), rejected, log_of(mass))
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        self.check_fitted("counts_")
         shares, bins = self._row_shares(given), self.bins_
         slack: Floats | float = 0.0
         if bins.is_number:
@@ -417,7 +415,6 @@ class DPSampler(ConditionalSampler):
         return found
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        self.check_fitted("counts_")
         self.refuse_training_rows(training_rows)
         density = self._share_of(self._row_shares(given), values)
         if self.bins_.is_number:
@@ -427,7 +424,6 @@ class DPSampler(ConditionalSampler):
 
     def distribution(self, given: Table) -> DistributionFunctions:
         """Return the distribution of each row: over the levels, or piecewise uniform over the bins of numbers."""
-        self.check_fitted("counts_")
         bins, shares = self.bins_, self._row_shares(given)
         if not bins.is_number:
             return DistributionFunctions.of_levels(shares, bins.codes.astype(np.float64), missing_last=bins.missing)
@@ -450,7 +446,6 @@ class DPSampler(ConditionalSampler):
         return DistributionFunctions(below, inverse, missing)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("counts_")
         return "lebesgue" if self.bins_.is_number else "counting"
 
     @property

@@ -482,8 +482,7 @@ class EstimatorSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        self._check_parameters()
-        self.check_target(target.feature)
+        self.check_training(target)
         self._check_estimator(target.feature)
         seed = resolve_seed(self.random_state)
         design, values, weights = indicator_design(given), target.values, target.weights
@@ -630,7 +629,7 @@ class EstimatorSampler(ConditionalSampler):
         if not feature.is_numeric and not hasattr(self.estimator, "predict_proba"):
             raise SamplerError(f"{self!r} cannot model {feature.name!r}: the classifier has no predict_proba.")
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise InputError(
                 f"estimator of EstimatorSampler is {self.estimator!r}; give a scikit-learn classifier or regressor."

@@ -131,8 +131,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         self.density_points = density_points
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        self._check_parameters()
-        self.check_target(target.feature)
+        self.check_training(target)
         refuse_missing(self, given, target)
         place = place_in_root(given, target)
         if place is None:
@@ -156,7 +155,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         return self.sample_carrying(given, rng, None)[0]
 
     def sample_carrying(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
-        self.check_fitted("correlation_")
         refuse_missing(self, given)
         z = self._draw_given(given, rng, carried)
         latent = self._conditional.draw_target(z, rng)
@@ -164,7 +162,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         return drawn, DrawnLatents(given.positions, drawn, self.correlation_, np.hstack([z, latent]))
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        self.check_fitted("correlation_")
         refuse_missing(self, given)
         margin, n = self.target_margin_, given.n_rows
         low, high = within.bounds(n)
@@ -197,7 +194,6 @@ class GaussianCopulaSampler(ConditionalSampler):
 
         A value is too extreme if the probability of values at least as extreme is below 1e-12.
         """
-        self.check_fitted("correlation_")
         margin = self.target_margin_
         if isinstance(margin, Utilities) or not self.is_number_:
             return np.asarray(self.log_density(given, values) > np.log(IMPOSSIBLE))
@@ -217,7 +213,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         The density is that of the margin, a kernel estimate (`mcce.samplers.copula.margins.kernel_margin`), times that
         of the copula. It integrates to 1. It is 0 outside the kernel estimate, and for unobserved levels.
         """
-        self.check_fitted("correlation_")
         self.refuse_training_rows(training_rows)
         refuse_missing(self, given)
         margin = self.target_margin_
@@ -236,7 +231,6 @@ class GaussianCopulaSampler(ConditionalSampler):
 
     def distribution(self, given: Table) -> DistributionFunctions:
         """Return the distribution of each row over the observed values, integrated over `density_points` points."""
-        self.check_fitted("correlation_")
         refuse_missing(self, given)
         margin, n = self.target_margin_, given.n_rows
         if margin.n_latents == 0:
@@ -256,14 +250,12 @@ class GaussianCopulaSampler(ConditionalSampler):
         )
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("correlation_")
         margin = self.target_margin_
         if not self.is_number_ or margin.n_latents == 0 or isinstance(margin, Utilities):
             return "counting"
         return margin.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        self._check_parameters()
         super().check_state(given, target, n_rows)
         require(self.is_number_ == target.is_numeric, "is_number_ does not match the target")
         require(len(self.given_margins_) == len(given), "the number of given_margins_ is not that of the givens")
@@ -311,7 +303,7 @@ class GaussianCopulaSampler(ConditionalSampler):
             density = np.where(is_atom, density, density * ratio)
         return density, np.where(places.possible, 0, -1)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         for name in ("particles", "sweeps", "density_points"):
             check_count(getattr(self, name), name, self, 1, MOST_REPEATS)
 

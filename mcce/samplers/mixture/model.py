@@ -208,16 +208,12 @@ class MixtureConditional:
             weights[:, -1] *= within.allows_missing(n)
         if isinstance(column, Levels):
             weights[:, : column.n_levels] *= within.level_mask(n, column.n_levels)
-            code = draw_levels(weights, rng, Within())
-            values = np.where(code == column.n_levels, np.nan, code)
-            return self._found(values, weights)
+            return RestrictedDraw.by_weight(np.append(np.arange(float(column.n_levels)), np.nan), weights, rng)
         low, high = within.bounds(n)
         k, margin = column.classes.size, column.margin
         weights[:, :k] *= (column.classes >= low[:, None]) & (column.classes <= high[:, None])
         if margin is None:
-            code = draw_levels(weights, rng, Within())
-            values = np.append(column.classes, np.nan)
-            return self._found(values[np.where(np.isnan(code), k, code).astype(np.intp)], weights)
+            return RestrictedDraw.by_weight(np.append(column.classes, np.nan), weights, rng)
         first = np.searchsorted(margin.values, low)
         last = np.searchsorted(margin.values, high, side="right") - 1
         possible = first <= last
@@ -234,7 +230,8 @@ class MixtureConditional:
         score = truncated_normal(self.means[rows, component], self.sds[rows, component], begin, end, rng.uniform())
         values = margin.values[np.clip(margin.positions_of(score), first, last)]
         known = np.append(column.classes, np.nan)[np.where(code < k, code, k).astype(np.intp)]
-        return self._found(np.where(code == k, values, known), weights)
+        total = weights.sum(axis=1)
+        return RestrictedDraw.of(np.where(code == k, values, known), ~(total > 0.0), log_of(total))
 
     def distribution(self) -> DistributionFunctions:
         """Return the distribution of each row over levels or training values."""
@@ -305,11 +302,6 @@ class MixtureConditional:
             return parts
         a, b = ((bound[:, None] - self.means) / self.sds for bound in (low, high))
         return parts + log_normal_mass(a, b)
-
-    @staticmethod
-    def _found(values: Floats, weights: Floats) -> RestrictedDraw:
-        total = weights.sum(axis=1)
-        return RestrictedDraw.of(values, ~(total > 0.0), log_of(total))
 
 
 _LOG_TAU = float(np.log(2.0 * np.pi))

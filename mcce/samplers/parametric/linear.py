@@ -95,7 +95,6 @@ class LinearSampler(RegressionSampler):
 
     def summary(self) -> Summary:
         """Return the estimated coefficients with their standard errors."""
-        self.check_fitted("design_")
         if self.always_missing_:
             return super().summary()
         names = ["const", *self.design_.columns]
@@ -107,7 +106,6 @@ class LinearSampler(RegressionSampler):
 
     def predict(self, given: Table) -> Floats:
         """Return the linear predictor of each row."""
-        self.check_fitted("design_")
         return self.predict_with(self.coef_, given)
 
     def predict_with(self, coef: Floats, given: Table) -> Floats:
@@ -146,7 +144,6 @@ class DonorRegression(LinearSampler):
         return self.smoother_ is not None
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("design_")
         if self.always_missing_:
             return "counting"
         self.refuse_smoothing()

@@ -100,7 +100,6 @@ class LevelSampler(RegressionSampler):
 
     def log_probabilities(self, given: Table) -> Floats:
         """Return the log probability of every level for each row, given that the target is not missing."""
-        self.check_fitted("design_")
         out = np.full((given.n_rows, self.n_levels_), -np.inf)
         out[:, self.classes_] = self._log_class_probabilities(given)
         return out
@@ -141,7 +140,6 @@ class LevelSampler(RegressionSampler):
 
     def summary(self) -> Summary:
         """Return the coefficients, with standard errors if they are estimated."""
-        self.check_fitted("design_")
         if self.always_missing_ or self.model_ is None:
             return super().summary()
         m = len(self.model_.coef)
@@ -170,7 +168,6 @@ class LevelSampler(RegressionSampler):
         return np.where(is_level, log_p[np.arange(values.size), np.where(is_level, codes, 0)], -np.inf)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("design_")
         return "counting"
 
     def _log_class_probabilities(self, given: Table) -> Floats:
@@ -345,7 +342,6 @@ class PolrSampler(LevelSampler):
 
     def summary(self) -> Summary:
         """Return coefficients and thresholds, without standard errors."""
-        self.check_fitted("design_")
         if self.always_missing_ or self.cumulative_ is None:
             return super().summary()
         estimate = np.append(self.cumulative_.coef, self.cumulative_.thresholds)

@@ -226,7 +226,6 @@ class NormSampler(LinearSampler):
         return column.log_with_uniform_part(np.exp(density), values)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("design_")
         if self.always_missing_ or self.sigma_ == 0.0:
             return "counting"
         return require_density(self.column_, self).base_measure

@@ -15,7 +15,7 @@ from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.samplers.summary import Summary
-from mcce.storage.fields import check_type
+from mcce.storage.fields import check_type, learned
 from mcce.table import Column, Feature, Table
 
 Chooser = TypeVar("Chooser", bound="ParametricSampler")
@@ -48,7 +48,7 @@ class ParametricSampler(ConditionalSampler):
     takes_weights = True
     discloses = "{sampler_}"
 
-    sampler_: RegressionSampler
+    sampler_: RegressionSampler = learned(RegressionSampler)
 
     def __init__(
         self,
@@ -73,31 +73,24 @@ class ParametricSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        self.check_fitted("sampler_")
         return self.sampler_.sample(given, rng, within)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        self.check_fitted("sampler_")
         return self.sampler_.sample_within(given, rng, within)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        self.check_fitted("sampler_")
         return self.sampler_.supports(given, values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        self.check_fitted("sampler_")
         return self.sampler_.log_density(given, values, training_rows)
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        self.check_fitted("sampler_")
         return self.sampler_.distribution(given)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("sampler_")
         return self.sampler_.base_measure()
 
     def summary(self) -> Summary:
-        self.check_fitted("sampler_")
         return self.sampler_.summary()
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:

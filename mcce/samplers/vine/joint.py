@@ -300,10 +300,7 @@ class ColumnConditional:
         elif self.column.levels.size:
             codes = self.column.levels.astype(np.intp)
             weights = self.levels * within.level_mask(n, int(codes.max()) + 1)[:, codes]
-            total = weights.sum(axis=1)
-            rejected = ~(total > 0.0)
-            chosen = rng.categorical(np.where(rejected[:, None], 1.0, weights))
-            found = RestrictedDraw.of(self.column.levels[chosen], rejected, log_of(total))
+            found = RestrictedDraw.by_weight(self.column.levels, weights, rng)
         else:
             found = RestrictedDraw.of(np.full(n, np.nan), np.ones(n, dtype=bool), np.full(n, -np.inf))
         assert found.log_mass is not None

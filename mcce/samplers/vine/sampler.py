@@ -41,7 +41,6 @@ from mcce.storage.fields import learned, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import mean_of
-from mcce.wording import Value
 
 
 @stateful("vine.VineColumn")
@@ -149,10 +148,7 @@ class VineConditional:
         shares, codes = self.margin.shares, self.margin.values.astype(np.intp)
         below = np.column_stack([self.below(np.full(n, share)) for share in shares])
         weights = np.maximum(np.diff(below, axis=1), 0.0) * within.level_mask(n, int(codes.max()) + 1)[:, codes]
-        total = weights.sum(axis=1)
-        rejected = ~(total > 0.0)
-        chosen = rng.categorical(np.where(rejected[:, None], 1.0, weights))
-        return RestrictedDraw.of(self.margin.values[chosen], rejected, log_of(total))
+        return RestrictedDraw.by_weight(self.margin.values, weights, rng)
 
     def distribution(self) -> DistributionFunctions:
         """Return the distribution of each row over the observed values."""
@@ -259,11 +255,8 @@ class VineSampler(ConditionalSampler):
         self.max_givens = max_givens
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        self._check_parameters()
-        self.check_target(target.feature)
+        self.check_training(target)
         refuse_missing(self, given, target)
-        if not target.values.size:
-            raise InputError(Value(self), f" got no rows to learn {target.feature.name!r} from.")
         self.margin_ = Margin.from_column(target)
         self.is_number_ = target.feature.is_numeric
         below, upto = cover(self.margin_, target.values)
@@ -297,11 +290,9 @@ class VineSampler(ConditionalSampler):
         return self._conditional(given).distribution()
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("vine_")
         return self.margin_.base_measure if self.is_number_ else "counting"
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        self._check_parameters()
         super().check_state(given, target, n_rows)
         require(self.is_number_ == target.is_numeric, "is_number_ does not match the target")
         self.margin_.check_column(target, n_rows)
@@ -320,13 +311,12 @@ class VineSampler(ConditionalSampler):
 
     def _cover_givens(self, given: Table) -> tuple[Floats, Floats]:
         """Return the shares below and up to each variable of the givens."""
-        self.check_fitted("vine_")
         refuse_missing(self, given)
         covers = [variable.cover(given.matrix) for variable in self.variables_]
         shape = (given.n_rows, len(covers))
         return np.array([c[0] for c in covers]).T.reshape(shape), np.array([c[1] for c in covers]).T.reshape(shape)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_count(self.max_givens, "max_givens", self, 0, 1000)
         if self.families not in SETS:
             raise InputError(f"families of VineSampler is {self.families!r}; {did_you_mean(self.families, SETS)}")
