@@ -41,7 +41,7 @@ from mcce.exceptions import InputError, MCCEError, MCCEWarning, SamplerError, li
 from mcce.generators.auto import Choice, threads_of
 from mcce.generators.base import Donors, Generator, stored_as
 from mcce.generators.conditioning import RowConditionals, share_of_wanted
-from mcce.generators.drawing import DrawPlan, draw_in_blocks
+from mcce.generators.drawing import ChainBlock, draw_in_blocks
 from mcce.generators.graph import Graph
 from mcce.generators.intervening import CausalWorld, ComputedColumn, read_values
 from mcce.generators.layout import (
@@ -349,9 +349,13 @@ class ChainModel(Generator):
     def draw(self, request: DrawRequest, *, progress: bool | None = None) -> Drawn:
         """Draw one row for each row of the request, feature by feature in visiting order (step 3)."""
         self.check_fitted()
-        plan = DrawPlan.of(request, self._layout, list(self.samplers_.values()))
+        layout, samplers = self._layout, list(self.samplers_.values())
         threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
-        return draw_in_blocks(plan, request, BLOCK_ROWS, threads, progress)
+
+        def draw(part: DrawRequest) -> ChainBlock:
+            return ChainBlock(layout, samplers, part).draw()
+
+        return draw_in_blocks(draw, request, len(self.schema_), BLOCK_ROWS, threads, progress, request.constraints)
 
     def feature_log_densities(
         self, matrix: Floats, decision: bool | npt.NDArray[np.bool_] = True, *, training: bool = False

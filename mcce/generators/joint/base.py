@@ -19,13 +19,15 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from mcce.base.arrays import Bools, Floats, Ints
-from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
+from mcce.base.arrays import Bools, Floats
+from mcce.base.threads import count_jobs, one_native_thread
 from mcce.exceptions import SamplerError
 from mcce.generators.base import Generator
-from mcce.generators.joint.drawing import UNREACHED, JointBlock, JointDraw, Withins
+from mcce.generators.drawing import draw_in_blocks
+from mcce.generators.joint.drawing import UNREACHED, JointBlock, Withins
 from mcce.generators.requests import Drawn, DrawRequest
 from mcce.rng import RowStreams
+from mcce.samplers import RestrictedDraw
 from mcce.table import Data, Kind, Schema, Table
 from mcce.table.checks import warn_of_columns
 
@@ -168,37 +170,20 @@ class JointGenerator(Generator):
     def draw(self, request: DrawRequest, *, progress: bool | None = None) -> Drawn:
         """Draw one row for each row of the request, block by block in any order (steps 2 and 3)."""
         self.check_fitted()
-        n = len(request)
-        rows = np.empty((n, len(self.schema_)), order="F")
-        rejected_by, log_weight = np.empty(n, dtype=np.int64), np.empty(n)
-        tried = np.zeros(len(request.constraints) + 1, dtype=np.int64)
-        size = BLOCK_ROWS if self.thread_safe else max(n, 1)
-
-        def draw_block(begin: int) -> Ints:
-            part = slice(begin, min(begin + size, n))
-            block = JointBlock(self, self._layout, request.take(part)).draw()
-            rows[part] = self._layout.in_data_order(request.givens[part], block.values)
-            rejected_by[part], log_weight[part] = block.rejected_by, block.log_weight
-            return block.tried()
-
+        size = BLOCK_ROWS if self.thread_safe else max(len(request), 1)
         threads = count_jobs(self.n_jobs) if self.thread_safe else 1
-        for tried_in_block in run_in_threads(draw_block, list(range(0, n, size)), threads, "drawing", progress):
-            tried += tried_in_block
-        n_shown = len(request.constraints) + self.conditions_by_rejection
-        return Drawn(
-            rows,
-            rejected_by >= 0,
-            log_weight if request.weighted else None,
-            rejected_by,
-            (*request.constraints, UNREACHED)[:n_shown],
-            tuple(tried[:n_shown].tolist()),
-        )
+        constraints = (*request.constraints, *([UNREACHED] if self.conditions_by_rejection else []))
 
-    def draw_free(self, givens: Floats, streams: RowStreams) -> JointDraw:
+        def draw(part: DrawRequest) -> JointBlock:
+            return JointBlock(self, self._layout, part).draw()
+
+        return draw_in_blocks(draw, request, len(self.schema_), size, threads, progress, constraints)
+
+    def draw_free(self, givens: Floats, streams: RowStreams) -> RestrictedDraw:
         """Draw whole rows without restrictions."""
-        return JointDraw(self._draw(givens, streams), np.zeros(givens.shape[0], dtype=bool))
+        return RestrictedDraw(self._draw(givens, streams), np.zeros(givens.shape[0], dtype=bool))
 
-    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> RestrictedDraw:
         """Draw whole rows inside restrictions of mutable features; only for generators with `restricts`."""
         raise SamplerError(f"{self!r} does not draw inside restrictions; rows are redrawn until they are inside.")
 

@@ -52,8 +52,8 @@ from mcce.base.checks import check_share
 from mcce.exceptions import InputError, SamplerError, listing, spell
 from mcce.generators.base import generators_of_weights
 from mcce.generators.joint.base import JointGenerator
-from mcce.generators.joint.drawing import JointDraw
 from mcce.rng import RowStreams, derive_key, hash_rows
+from mcce.samplers import RestrictedDraw
 from mcce.table import Feature, Kind, Schema, Table
 from mcce.table.dtypes import holds_missing, is_dated
 
@@ -122,7 +122,7 @@ class ForeignGenerator(JointGenerator):
     def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
         return self.draw_free(givens, streams).values
 
-    def draw_free(self, givens: Floats, streams: RowStreams) -> JointDraw:
+    def draw_free(self, givens: Floats, streams: RowStreams) -> RestrictedDraw:
         """Draw whole rows, block by block (step 2)."""
         n_mutable = len(self._features) - self._n_given
         values, rejected = np.empty((givens.shape[0], n_mutable)), np.zeros(givens.shape[0], dtype=bool)
@@ -135,7 +135,7 @@ class ForeignGenerator(JointGenerator):
             drawn, n_met = self._block(givens[[at]], seed)
             values[rows] = drawn[place[rows].astype(np.intp)]
             rejected[rows] = place[rows] >= n_met
-        return JointDraw(values, rejected)
+        return RestrictedDraw(values, rejected)
 
     def _block(self, given: Floats, seed: int) -> tuple[Floats, int]:
         """Return the mutable features of one block of rows, and how many rows have the givens."""

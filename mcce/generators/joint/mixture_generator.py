@@ -19,10 +19,11 @@ from mcce.base.arrays import Floats
 from mcce.base.checks import check_count
 from mcce.generators.base import stored_as
 from mcce.generators.joint.base import JointGenerator
-from mcce.generators.joint.drawing import JointDraw, Withins
+from mcce.generators.joint.drawing import Withins
 from mcce.generators.registry import register_generator
 from mcce.generators.requests import RULE_ATTEMPTS
 from mcce.rng import RowStreams, derive_key
+from mcce.samplers import RestrictedDraw
 from mcce.samplers.mixture.model import Mixture, fit_mixture
 from mcce.samplers.mixture.sampler import MOST_COMPONENTS
 from mcce.storage.fields import check_type
@@ -102,7 +103,7 @@ class MixtureGenerator(JointGenerator):
     def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
         return self.draw_within(givens, streams, {}, weighted=False).values
 
-    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> RestrictedDraw:
         """Draw whole rows, each column inside its restriction, given all before it (steps 2 and 3)."""
         n, n_given = givens.shape
         rows = np.full((n, len(self.model_.columns)), np.nan)
@@ -124,7 +125,7 @@ class MixtureGenerator(JointGenerator):
         rejected = np.isneginf(log_mass)
         values = rows[:, n_given:]
         values[rejected] = np.nan
-        return JointDraw(values, rejected, log_mass)
+        return RestrictedDraw(values, rejected, log_mass)
 
     def _log_densities(self, table: Table) -> Floats:
         first = self._layout.n_given

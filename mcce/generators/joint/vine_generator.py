@@ -12,10 +12,11 @@ from mcce.base.checks import check_count
 from mcce.exceptions import InputError, did_you_mean
 from mcce.generators.base import stored_as
 from mcce.generators.joint.base import JointGenerator
-from mcce.generators.joint.drawing import JointDraw, Withins
+from mcce.generators.joint.drawing import Withins
 from mcce.generators.registry import register_generator
 from mcce.generators.requests import RULE_ATTEMPTS
 from mcce.rng import RowStreams
+from mcce.samplers import RestrictedDraw
 from mcce.samplers.restricted import Within
 from mcce.samplers.vine.dvine import SETS, Families, library
 from mcce.samplers.vine.joint import JointVine
@@ -114,7 +115,7 @@ class VineGenerator(JointGenerator):
     def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
         return self.draw_within(givens, streams, {}, weighted=False).values
 
-    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> RestrictedDraw:
         """Draw whole rows, each column inside its restriction, given all before it."""
         n, n_given = givens.shape
         values = np.empty((n, len(self.model_.columns) - n_given), order="F")
@@ -135,7 +136,7 @@ class VineGenerator(JointGenerator):
                 known = self.model_.columns[j].add_to(known, values[:, k])
         rejected = np.isneginf(log_mass)
         values[rejected] = np.nan
-        return JointDraw(values, rejected, log_mass)
+        return RestrictedDraw(values, rejected, log_mass)
 
     def _log_densities(self, table: Table) -> Floats:
         first, model = self._layout.n_given, self.model_
