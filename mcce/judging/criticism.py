@@ -250,8 +250,6 @@ class Criticism:
         If the conditional is right, the shaded bands hold simultaneously for all bars of a panel with a probability of
         at least 95 per cent.
         """
-        from mcce.judging.criticism import draw_all, draw_feature
-
         if feature is None:
             return draw_all(self.features, self.level)
         return draw_feature(self[feature], self.level)

@@ -19,6 +19,7 @@ A regressor draws by `method`:
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -81,15 +82,20 @@ def seeded_clone(estimator: Any, seed: int) -> Any:
 
 def takes_sample_weight(estimator: Any) -> bool:
     """Return whether the `fit` of an estimator takes `sample_weight`; that of a pipeline does not."""
-    from sklearn.utils.validation import has_fit_parameter
-
-    return bool(has_fit_parameter(estimator, "sample_weight"))
+    return "sample_weight" in inspect.signature(estimator.fit).parameters
 
 
 def deal_folds(n: int, seed: int, n_folds: int = N_FOLDS) -> Ints:
     """Return the fold of each of `n` rows."""
     order = np.random.default_rng(derive_key(seed, "folds")).permutation(n)
     return order % min(n_folds, max(n, 1))
+
+
+def deal_rows(n: int, seed: int, n_folds: int, max_rows: int) -> tuple[Ints, list[tuple[Ints, Ints]]]:
+    """Return at most `max_rows` of `n` rows, chosen at random, and those outside and inside each fold of them."""
+    rows = np.sort(np.random.default_rng(derive_key(seed, "rows")).permutation(n)[:max_rows])
+    fold = deal_folds(rows.size, seed, n_folds)
+    return rows, [(rows[fold != k], rows[fold == k]) for k in range(int(fold.max(initial=0)) + 1)]
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, 
 from mcce.samplers.copula.sampler import joint_table, place_in_root
 from mcce.samplers.density import comparable
 from mcce.samplers.dp import DPSampler
-from mcce.samplers.estimator import deal_folds
+from mcce.samplers.estimator import deal_rows
 from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import Candidates, read_candidates, register_sampler
 from mcce.samplers.restricted import log_of
@@ -234,10 +234,8 @@ class StackSampler(ConditionalSampler):
         seed = resolve_seed(self.random_state)
 
         def deal(table: Table) -> list[tuple[Table, Table]]:
-            shuffled = np.random.default_rng(derive_key(seed, "rows")).permutation(table.n_rows)
-            rows = np.sort(shuffled[: self.max_rows])
-            fold = deal_folds(rows.size, seed, self.n_folds)
-            return [(table.take(rows[fold != k]), table.take(rows[fold == k])) for k in range(self.n_folds)]
+            folds = deal_rows(table.n_rows, seed, self.n_folds, self.max_rows)[1]
+            return [(table.take(outside), table.take(inside)) for outside, inside in folds]
 
         if target.values.size < 2 * self.n_folds:
             return

@@ -35,7 +35,7 @@ from mcce.samplers.base import (
 )
 from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
 from mcce.samplers.copula.latent import check_correlations, fit_latent
-from mcce.samplers.copula.margins import Margin, Utilities, kernel_margin, place_numbers
+from mcce.samplers.copula.margins import Margin, Utilities, place_numbers
 from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
@@ -145,8 +145,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         self.given_margins_, self.target_margin_ = tuple(margins[:-1]), margins[-1]
         self.correlation_ = model.correlation[np.ix_(latents, latents)]
         self.is_number_ = target.feature.is_numeric
-        for prepared in ("_conditional", "_kernel"):
-            vars(self).pop(prepared, None)
+        vars(self).pop("_conditional", None)
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
@@ -268,12 +267,6 @@ class GaussianCopulaSampler(ConditionalSampler):
     def _conditional(self) -> LatentConditional:
         return LatentConditional(self.given_margins_, self.target_margin_, self.correlation_, self.particles)
 
-    @cached_property
-    def _kernel(self) -> tuple[Floats, Floats]:
-        if self.is_number_ and isinstance(self.target_margin_, Margin):
-            return kernel_margin(self.target_margin_)
-        return np.empty(0), np.empty(0)
-
     def _draw_given(self, given: Table, rng: RowStreams, carried: object) -> Floats:
         """Return latents of the givens: those of the previous sampler of the chain if valid, else new ones."""
         d = len(self.correlation_) - self.target_margin_.n_latents
@@ -293,7 +286,7 @@ class GaussianCopulaSampler(ConditionalSampler):
 
     def _number_density(self, given: Table, values: Floats, margin: Margin) -> tuple[Floats, Ints]:
         """Return probabilities of atoms and densities of other numbers, and -1 where both are 0."""
-        places = place_numbers(margin, self._kernel, values)
+        places = place_numbers(margin, values)
         is_atom, density = places.is_atom, np.where(places.is_atom, 1.0, places.slope)
         if is_atom.any():
             density[is_atom] = self._probability(given, places.low, places.high)[is_atom]

@@ -30,7 +30,7 @@ import scipy
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, supported_by
-from mcce.samplers.copula.margins import Margin, kernel_margin, place_numbers
+from mcce.samplers.copula.margins import Margin, place_numbers
 from mcce.samplers.density import ColumnDensity, find_point_masses
 from mcce.samplers.mixture import kernels
 from mcce.samplers.predictions import draw_levels
@@ -145,12 +145,6 @@ class Numbers:
         score = scipy.special.ndtri(np.clip(share, least, 1.0 - least))
         return np.where(self.symbols(values) == self.classes.size, score, np.nan)
 
-    @cached_property
-    def kernel(self) -> tuple[Floats, Floats]:
-        """The smooth part of the margin, for densities."""
-        assert self.margin is not None
-        return kernel_margin(self.margin)
-
     @property
     def base_measure(self) -> BaseMeasure:
         if self.margin is None or self.margin.atoms.all():
@@ -264,7 +258,7 @@ class MixtureConditional:
             return log_of(found)
         other = symbol == column.classes.size
         at = np.where(other, values, column.margin.values[0])
-        places = place_numbers(column.margin, column.kernel, at)
+        places = place_numbers(column.margin, at)
         score = np.where(places.is_atom, 0.0, places.low)[:, None]  # the interval of an atom may be unbounded
         z = (score - self.means) / self.sds
         point = self._log_parts() + 0.5 * score**2 - 0.5 * z**2 - np.log(self.sds)

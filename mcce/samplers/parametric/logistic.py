@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 from abc import abstractmethod
 from dataclasses import replace
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -36,8 +36,6 @@ from mcce.samplers.summary import Summary, coefficient_table
 from mcce.storage.fields import FLOAT, INT, learned, require
 from mcce.table import Column, Table
 from mcce.table.weights import mean_of
-
-Self = TypeVar("Self", bound="LevelSampler")
 
 
 class LevelSampler(RegressionSampler):

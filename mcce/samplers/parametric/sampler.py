@@ -66,7 +66,9 @@ class ParametricSampler(ConditionalSampler):
     def fit(self: Chooser, given: Table, target: Column) -> Chooser:
         self.check_target(target.feature)
         check_smoothing(self.smoothing, self)
-        chosen = self._make(_method(target.feature))
+        cls = _class_for(target.feature)
+        smoothed: Any = {"smoothing": self.smoothing} if cls is NormRankSampler else {}
+        chosen = cls(formula=self.formula, proper=self.proper, random_state=self.random_state, **smoothed)
         if self._fit_key is not None:
             chosen.seed_fit(self._fit_key)
         self.sampler_ = chosen.fit(given, target)
@@ -94,27 +96,13 @@ class ParametricSampler(ConditionalSampler):
         return self.sampler_.summary()
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        check_type(self.sampler_, "sampler_", _METHODS[_method(target)])
+        check_type(self.sampler_, "sampler_", _class_for(target))
         self.sampler_.check_state(given, target, n_rows)
 
-    def _make(self, method: str) -> RegressionSampler:
-        shared: Any = {"formula": self.formula, "proper": self.proper, "random_state": self.random_state}
-        if method == "normrank":
-            return NormRankSampler(smoothing=self.smoothing, **shared)
-        return _METHODS[method](**shared)
 
-
-_METHODS: dict[str, type[NormRankSampler | LogregSampler | PolyregSampler | PolrSampler]] = {
-    "normrank": NormRankSampler,
-    "logreg": LogregSampler,
-    "polyreg": PolyregSampler,
-    "polr": PolrSampler,
-}
-
-
-def _method(feature: Feature) -> str:
+def _class_for(feature: Feature) -> type[NormRankSampler | LogregSampler | PolyregSampler | PolrSampler]:
     if feature.is_numeric:
-        return "normrank"
+        return NormRankSampler
     if feature.kind == "ordered":
-        return "polr"
-    return "logreg" if feature.n_levels <= 2 else "polyreg"
+        return PolrSampler
+    return LogregSampler if feature.n_levels <= 2 else PolyregSampler

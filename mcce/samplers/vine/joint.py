@@ -22,7 +22,7 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats
 from mcce.rng import RowStreams
-from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin
+from mcce.samplers.copula.margins import Margin, by_frequency
 from mcce.samplers.restricted import RestrictedDraw, Within, log_of
 from mcce.samplers.vine.dvine import SETS, Cover, DVine, Known, Pair, joined, library, types_of
 from mcce.samplers.vine.sampler import OF_THE_MARGIN, VineConditional, cover
@@ -95,12 +95,6 @@ class JointColumn:
             # a variable that may cover all shares must be an interval
             found.append(bool(self.margin.atoms.any()) or self.may_be_missing)
         return np.array(found, dtype=bool)
-
-    @cached_property
-    def kernel(self) -> tuple[Floats, Floats]:
-        """The smooth part of the margin, for densities."""
-        assert self.margin is not None
-        return kernel_margin(self.margin)
 
     @cached_property
     def chances(self) -> Floats:
@@ -317,7 +311,7 @@ class ColumnConditional:
         missing_probability = (1.0 - OF_THE_MARGIN) * self.missing + OF_THE_MARGIN * column.missing
         if self.ordered is not None:
             inside = np.where(is_missing, self.ordered.margin.values[0], values)
-            found = self.ordered.log_density(inside, column.kernel if column.is_number else _NOTHING)
+            found = self.ordered.log_density(inside)
         elif column.levels.size:
             matches = values[:, None] == column.levels
             shares = (1.0 - OF_THE_MARGIN) * self.levels + OF_THE_MARGIN * column.shares
@@ -325,6 +319,3 @@ class ColumnConditional:
         else:
             found = np.full(values.size, -np.inf)
         return np.where(is_missing, log_of(missing_probability), found + log_of(1.0 - missing_probability))
-
-
-_NOTHING = np.empty(0), np.empty(0)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -32,7 +31,7 @@ from mcce.samplers.base import (
     refuse_missing,
     supported_by,
 )
-from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin, place_numbers
+from mcce.samplers.copula.margins import Margin, by_frequency, place_numbers
 from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
@@ -168,17 +167,14 @@ class VineConditional:
         tails = np.minimum(self.below(upto), 1.0 - self.below(below))
         return np.asarray(near & ((tails > IMPOSSIBLE) | (margin.n_latents == 0)))
 
-    def log_density(self, values: Floats, kernel: tuple[Floats, Floats]) -> Floats:
-        """Return the log probability of levels and numbers with point mass, the log density of other numbers.
-
-        `kernel` is the smooth part of the margin (`mcce.samplers.copula.margins.kernel_margin`).
-        """
+    def log_density(self, values: Floats) -> Floats:
+        """Return the log probability of levels and numbers with point mass, the log density of other numbers."""
         margin = self.margin
         at = margin.position(values)
         if margin.n_latents == 0 or not self.is_number:
             low, high = margin.shares[np.maximum(at, 0)], margin.shares[np.maximum(at, 0) + 1]
             return np.where(at >= 0, log_of(self._mass(low, high)), -np.inf)
-        places = place_numbers(margin, kernel, values)
+        places = place_numbers(margin, values)
         low, high = scipy.special.ndtr(places.low), scipy.special.ndtr(places.high)
         low = np.where(places.is_atom, low, np.maximum(low - _STEP, 0.0))
         high = np.where(places.is_atom, high, np.minimum(high + _STEP, 1.0))
@@ -270,7 +266,6 @@ class VineSampler(ConditionalSampler):
         columns = [(below, upto), *(covers[k] for k in chosen)]
         lows, highs = (np.column_stack(each) for each in zip(*columns))
         self.vine_ = DVine.fit(lows, highs, discrete, self.families, target.weights)
-        vars(self).pop("_kernel", None)
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
@@ -284,7 +279,7 @@ class VineSampler(ConditionalSampler):
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         self.refuse_training_rows(training_rows)
-        return self._conditional(given).log_density(values, self._kernel)
+        return self._conditional(given).log_density(values)
 
     def distribution(self, given: Table) -> DistributionFunctions:
         return self._conditional(given).distribution()
@@ -300,10 +295,6 @@ class VineSampler(ConditionalSampler):
             variable.check_column(given)
         discrete = [bool(self.margin_.atoms.any()), *(variable.is_discrete for variable in self.variables_)]
         require(self.vine_.discrete.tolist() == discrete, "vine_ does not match the variables")
-
-    @cached_property
-    def _kernel(self) -> tuple[Floats, Floats]:
-        return kernel_margin(self.margin_)
 
     def _conditional(self, given: Table) -> VineConditional:
         covers = self._cover_givens(given)
