@@ -13,8 +13,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,15 +25,25 @@ from mcce.exceptions import SamplerError
 from mcce.generators.base import Generator
 from mcce.generators.drawing import draw_in_blocks
 from mcce.generators.joint.drawing import UNREACHED, JointBlock, Withins
-from mcce.generators.requests import Drawn, DrawRequest
+from mcce.generators.requests import RULE_ATTEMPTS, Drawn, DrawRequest
 from mcce.rng import RowStreams
-from mcce.samplers import RestrictedDraw
+from mcce.samplers import RestrictedDraw, Within
 from mcce.table import Data, Kind, Schema, Table
 from mcce.table.checks import warn_of_columns
 
 Self = TypeVar("Self", bound="JointGenerator")
 
 BLOCK_ROWS = 8192
+
+
+class ColumnConditional(Protocol):
+    """The distributions of one column in some rows."""
+
+    def draw_within(self, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw an allowed value for each row, or a missing value where allowed."""
+
+    def log_density(self, values: Floats) -> Floats:
+        """Return the log density or log probability of each value."""
 
 
 class JointGenerator(Generator):
@@ -203,3 +213,46 @@ class JointGenerator(Generator):
         found = self._log_densities(self._layout.order(matrix, decision))
         features = self._layout.features[self._layout.n_given :]
         return {feature.name: np.ascontiguousarray(found[:, k]) for k, feature in enumerate(features)}
+
+
+class SequentialGenerator(JointGenerator):
+    """A joint model that draws one column after the other, each from its conditional given all before it.
+
+    Restrictions truncate the conditionals; the mass of a row is the product of the masses that they leave.
+    """
+
+    restricts: ClassVar[bool] = True
+    attempts: ClassVar[int] = RULE_ATTEMPTS
+    takes_weights: ClassVar[bool] = True
+    draws_observed: ClassVar[bool] = True
+
+    @abstractmethod
+    def _conditionals(self, rows: Floats, n_given: int) -> Iterator[ColumnConditional]:
+        """Yield the conditional of each mutable column given the columns before it, which are set when it is drawn."""
+
+    def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
+        return self.draw_within(givens, streams, {}, weighted=False).values
+
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> RestrictedDraw:
+        """Draw whole rows, each column inside its restriction, given all before it."""
+        n, n_given = givens.shape
+        rows = np.full((n, len(self._layout.features)), np.nan, order="F")
+        rows[:, :n_given] = givens
+        log_mass, anything = np.zeros(n), Within(missing=np.ones(n, dtype=bool))
+        for j, conditional in enumerate(self._conditionals(rows, n_given), n_given):
+            found = conditional.draw_within(streams.child("column", j), within.get(j - n_given, anything))
+            rows[:, j] = found.values
+            if j - n_given in within:
+                assert found.log_mass is not None
+                log_mass += found.log_mass
+                if found.rejected.any():  # a rejected row continues with a value that is not allowed
+                    free = conditional.draw_within(streams.child("free", j), anything).values
+                    rows[found.rejected, j] = free[found.rejected]
+        values, rejected = rows[:, n_given:], np.isneginf(log_mass)
+        values[rejected] = np.nan
+        return RestrictedDraw(values, rejected, log_mass)
+
+    def _log_densities(self, table: Table) -> Floats:
+        first = self._layout.n_given
+        each = enumerate(self._conditionals(table.matrix, first), first)
+        return np.column_stack([conditional.log_density(table.matrix[:, j]) for j, conditional in each])

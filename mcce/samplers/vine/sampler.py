@@ -265,7 +265,7 @@ class VineSampler(ConditionalSampler):
         discrete = np.array([bool(self.margin_.atoms.any()), *(v.is_discrete for v in self.variables_)])
         columns = [(below, upto), *(covers[k] for k in chosen)]
         lows, highs = (np.column_stack(each) for each in zip(*columns))
-        self.vine_ = DVine.fit(lows, highs, discrete, self.families, target.weights)
+        self.vine_ = DVine.fit((lows, highs), discrete, self.families, weights=target.weights)
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:

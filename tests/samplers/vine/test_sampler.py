@@ -15,6 +15,7 @@ from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.extras import NO_VINE
 from tests.marks import nightly_but_named
 from tests.samplers.parametric.test_sampler import encode
+from tests.samplers.vine.whole import in_library
 
 pytest.importorskip("pyvinecopulib", reason=NO_VINE)
 
@@ -64,7 +65,7 @@ def test_t_copula_is_a_vine_of_student_pairs():
     mean = x[:, 1:] @ inverse @ R[1:, 0]
     found = vine.below(u[:, 1:], u[:, 1:], u[:, 0])
     np.testing.assert_allclose(found, stats.t.cdf((x[:, 0] - mean) / scale, nu + 3), atol=1e-7)
-    density = vine.rebuilt.pdf(np.asfortranarray(u))
+    density = in_library(vine).pdf(np.asfortranarray(u))
     by_scipy = stats.multivariate_t(shape=R, df=nu).logpdf(x) - stats.t.logpdf(x, nu).sum(axis=1)
     np.testing.assert_allclose(np.log(density), by_scipy, atol=1e-7)
 
