@@ -350,7 +350,7 @@ class ChainModel(Generator):
         """Draw one row for each row of the request, feature by feature in visiting order (step 3)."""
         self.check_fitted()
         layout, samplers = self._layout, list(self.samplers_.values())
-        threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
+        threads = threads_of(self.samplers_.values(), self.n_jobs)
 
         def draw(part: DrawRequest) -> ChainBlock:
             return ChainBlock(layout, samplers, part).draw()
@@ -500,7 +500,7 @@ class ChainModel(Generator):
             rows[:, columns], acted[:, columns] = values_set[row], True
             out[part] = world.follow(rows, acted, before, keys[row], first[row] + draw.astype(np.uint64))
 
-        threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
+        threads = threads_of(self.samplers_.values(), self.n_jobs)
         for _ in run_in_threads(follow, list(range(0, total, BLOCK_ROWS)), threads, "intervening", progress):
             pass
         after: pd.DataFrame = like_input(self.schema_.decode(out, draw_index(index, n)), self.schema_.frames)
@@ -691,7 +691,7 @@ class ChainModel(Generator):
             sampler, given = self.samplers_[ordered.features[k].name], self._layout.given(ordered, k)
             return score_conditional(sampler, given, ordered.column(k), seed=seed, n_draws=n_draws)
 
-        threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
+        threads = threads_of(self.samplers_.values(), self.n_jobs)
         places = range(self._layout.n_given, len(ordered.features))
         return dict(zip(self.samplers_, run_in_threads(score, places, threads, "scoring", progress)))
 
@@ -720,9 +720,6 @@ class ChainModel(Generator):
                     f" for {name!r} does not handle; fill them, leave the rows out, or use a sampler that "
                     f"does ({samplers_that_handle_missing()}).",
                 )
-
-    def _draws_in_threads(self) -> bool:
-        return all(sampler.thread_safe for sampler in self.samplers_.values())
 
     def _without_donors(self: Self) -> Self:
         bare = copy.copy(self)

@@ -86,7 +86,7 @@ class Conditional:
         """Draw inside restrictions; free rows start from the state that the previous conditional carried over."""
         restricted = self.restricted_by(within)
         if restricted.all():
-            return self._draw_restricted(within, weighted), None if self.sampler.carries_over else carried
+            return self.draw_restricted(within, weighted), None if self.sampler.carries_over else carried
         values = np.empty(len(self))
         if self.sampler.carries_over:
             values, carried = self.draw_carrying(carried)
@@ -99,16 +99,12 @@ class Conditional:
         rejected, log_mass = np.zeros(len(self), dtype=bool), np.zeros(len(self))
         if restricted.any():
             rows = np.flatnonzero(restricted)
-            found = self.at(rows)._draw_restricted(within.take(rows), weighted)
+            found = self.at(rows).draw_restricted(within.take(rows), weighted)
             values[rows], rejected[rows] = found.values, found.rejected
             log_mass[rows] = 0.0 if found.log_mass is None else found.log_mass
         return RestrictedDraw(values, rejected, log_mass if weighted else None), carried
 
-    def can_draw(self, within: Within) -> Bools:
-        """Return, for each row, whether an allowed value can be drawn."""
-        return ~draw_allowed(self.sampler, self.given, self._streams(), self.feature, within).rejected
-
-    def _draw_restricted(self, within: Within, weighted: bool) -> RestrictedDraw:
+    def draw_restricted(self, within: Within, weighted: bool) -> RestrictedDraw:
         within = replace(within, weighted=weighted)
         found = draw_allowed(self.sampler, self.given, self._streams(), self.feature, within)
         values, log_mass = found.values, found.log_mass
@@ -311,7 +307,7 @@ class ChainBlock(Block):
             allowed = _intersection(bounds[:end])
             lost = np.ones(rejected.size, dtype=bool)
             if end < len(bounds) and allowed is not None:
-                lost = ~conditional.at(rejected, "cause", end).can_draw(allowed.take(rejected))
+                lost = conditional.at(rejected, "cause", end).draw_restricted(allowed.take(rejected), False).rejected
             rejected_by[rejected[lost]] = bounds[end - 1][0]
             rejected = rejected[~lost]
         return rejected_by

@@ -137,7 +137,7 @@ class StackSampler(ConditionalSampler):
         for label, candidate in self._read_candidates().items():
             try:
                 _check_suited(candidate, given, target)
-                held_out = [self._score(candidate, *part) for part in parts]
+                held_out = [_log_scores(self._fit(candidate, *fold[:2]), *fold[1:]) for fold in parts]
                 scores[label] = np.concatenate(held_out) if held_out else np.zeros(1)
                 components[label] = self._fit(candidate, given, target)
                 _log_scores(components[label], target, given.take(ONE), target.take(ONE))
@@ -246,11 +246,6 @@ class StackSampler(ConditionalSampler):
         made = candidate.clone()
         made.seed_fit(derive_key(self.fit_seed(self.random_state), "component"))
         return made.fit(given, target)
-
-    def _score(
-        self, candidate: ConditionalSampler, given: Table, target: Column, new: Table, observed: Column
-    ) -> Floats:
-        return _log_scores(self._fit(candidate, given, target), target, new, observed)
 
 
 def _check_suited(candidate: ConditionalSampler, given: Table, target: Column) -> None:

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import pickle
 import random
@@ -27,7 +26,8 @@ from mcce.explainer import MCCE
 from mcce.generators.base import Generator
 from mcce.generators.requests import Drawn, DrawRequest
 from mcce.samplers import Within
-from mcce.testing.requirements import ConformanceError, GeneratorCheck, member_of, require
+from mcce.testing.requirements import ConformanceError, GeneratorCheck, equal, member_of, require
+from mcce.testing.tables import levels_of
 
 ROWS = 400
 FIXED = ("group", "age")
@@ -53,9 +53,9 @@ def mixed_table(seed: int) -> Training:
         {
             "income": np.round(income, 2),
             "group": np.array(["a", "b"], dtype=object)[group],
-            "job": _levels(job, ["clerk", "cook", "pilot", "never"]),
+            "job": levels_of(job, ["clerk", "cook", "pilot", "never"]),
             "age": 20 + rng.integers(0, 5, ROWS),
-            "grade": _levels(rng.integers(0, 3, ROWS), ["low", "mid", "high"], ordered=True),
+            "grade": levels_of(rng.integers(0, 3, ROWS), ["low", "mid", "high"], ordered=True),
             "rooms": (1 + rng.poisson(1.0 + 2.0 * wanted)).astype(np.int16),
             "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, ROWS) + 250 * group, unit="D"),
             "debt": np.where(rng.random(ROWS) < 0.2, np.nan, np.round(rng.normal(5.0 + 4.0 * group, 2.0), 3)),
@@ -72,16 +72,12 @@ def small_table(seed: int) -> Training:
     size = np.digitize(rng.logistic(size=ROWS) + 1.5 * home - group, [-0.5, 1.0])
     frame = pd.DataFrame(
         {
-            "group": _levels(group, ["a", "b"]),
-            "home": _levels(home, ["rents", "owns"]),
-            "size": _levels(size, ["small", "middle", "large"], ordered=True),
+            "group": levels_of(group, ["a", "b"]),
+            "home": levels_of(home, ["rents", "owns"]),
+            "size": levels_of(size, ["small", "middle", "large"], ordered=True),
         }
     )
     return Training(frame, wanted, ("group",))
-
-
-def _levels(codes: Any, levels: list[str], *, ordered: bool = False) -> pd.Series[Any]:
-    return pd.Series(pd.Categorical(np.array(levels)[codes], categories=levels, ordered=ordered))
 
 
 def fit(generator: Generator, training: Training, *, with_decision: bool = True, **more: Any) -> Any:
@@ -156,8 +152,6 @@ def column(fitted: Any, drawn: Drawn, name: str) -> Floats:
     """Return one drawn column."""
     return np.asarray(drawn.rows[:, fitted.schema_.names.index(name)])
 
-
-equal = functools.partial(np.array_equal, equal_nan=True)
 
 CHECKS: list[GeneratorCheck] = []
 check = member_of(CHECKS)

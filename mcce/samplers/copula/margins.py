@@ -150,6 +150,18 @@ class Margin:
         is_point = np.where(at < 0, self.ordered, ~self.atoms[at])
         return np.where(is_point, point, _quantile(below)), np.where(is_point, point, _quantile(upto))
 
+    def cover(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the shares below, and up to and including, each value; their middle without point masses."""
+        after = np.searchsorted(self.values, values)
+        found = self.position(values) >= 0
+        below, upto = self.shares[after], self.shares[np.minimum(after + found, self.values.size)]
+        half = min(0.5 / self.count, 0.5)
+        if not self.atoms.any():
+            middle = np.clip((below + upto) / 2, half, 1.0 - half)
+            return middle, middle
+        middle = np.clip(below, half, 1.0 - half)
+        return np.where(found, below, middle - half), np.where(found, upto, middle + half)
+
     def positions_of(self, latent: Floats) -> Ints:
         """Return the position of the value that corresponds to each latent number."""
         found: Ints = np.searchsorted(self.shares[1:-1], scipy.special.ndtr(latent), side="right")

@@ -138,11 +138,8 @@ class Numbers:
         """Return the scores; NaN for symbols without a score."""
         if self.margin is None:
             return np.full(values.size, np.nan)
-        after = np.searchsorted(self.margin.values, values)
-        tied = self.margin.position(values) >= 0
-        share = (self.margin.shares[after] + self.margin.shares[np.minimum(after + tied, self.margin.values.size)]) / 2
-        least = min(0.5 / self.margin.count, 0.5)
-        score = scipy.special.ndtri(np.clip(share, least, 1.0 - least))
+        below, upto = self.margin.cover(values)
+        score = scipy.special.ndtri((below + upto) / 2)
         return np.where(self.symbols(values) == self.classes.size, score, np.nan)
 
     @property

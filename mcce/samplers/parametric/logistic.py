@@ -134,7 +134,7 @@ class LevelSampler(RegressionSampler):
             shape = (self.classes_.size - 1, self.design_.n_columns)
             require(self.model_.coef.shape == shape, "model_ is not of the design and the classes")
         else:
-            require(self.classes_.size == 1 or self.has_another_model(), "model_ is missing")
+            require(self.classes_.size == 1, "model_ is missing")
 
     def summary(self) -> Summary:
         """Return the coefficients, with standard errors if they are estimated."""
@@ -148,10 +148,6 @@ class LevelSampler(RegressionSampler):
         covariance = None if self.model_.covariance is None else carry @ self.model_.covariance @ carry.T
         names = [f"level {code}: {name}" for code in self.classes_[1:] for name in ("const", *self.design_.columns)]
         return coefficient_table(names, estimate, covariance, {"Model": repr(self)})
-
-    def has_another_model(self) -> bool:
-        """Return whether the levels are modelled by something other than `model_`."""
-        return False
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether the probability of each level is above `IMPOSSIBLE`."""
@@ -347,11 +343,10 @@ class PolrSampler(LevelSampler):
         return coefficient_table([*self.design_.columns, *thresholds], estimate, None, {"Model": repr(self)})
 
     def check_complete(self, n_rows: int) -> None:
-        super().check_complete(n_rows)
-        if self.cumulative_ is not None:
-            sizes = self.cumulative_.thresholds.size + 1, self.cumulative_.coef.size
-            wanted = self.classes_.size, self.design_.n_columns
-            require(sizes == wanted, "cumulative_ is not of the design and the classes")
-
-    def has_another_model(self) -> bool:
-        return self.cumulative_ is not None
+        if self.cumulative_ is None:
+            super().check_complete(n_rows)
+            return
+        sizes = self.cumulative_.thresholds.size + 1, self.cumulative_.coef.size
+        require(
+            sizes == (self.classes_.size, self.design_.n_columns), "cumulative_ is not of the design and the classes"
+        )

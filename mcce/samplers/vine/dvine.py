@@ -288,9 +288,6 @@ class DVine:
             known = known.and_next(below[:, k], upto[:, k])
         return known
 
-    def below(self, given_below: Floats, given_upto: Floats, share: Floats) -> Floats:
-        return self.given(given_below, given_upto).below(share)
-
 
 def _fit_pair(one: Cover, other: Cover, discrete: Bools, families: str, weights: Floats | None) -> tuple[Pair, Bools]:
     """Return the pair copula of two variables, and the rows in which both are observed."""

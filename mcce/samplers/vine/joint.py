@@ -24,7 +24,7 @@ from mcce.rng import RowStreams
 from mcce.samplers.copula.margins import Margin, by_frequency
 from mcce.samplers.restricted import RestrictedDraw, Within, log_of
 from mcce.samplers.vine.dvine import DVine, Known
-from mcce.samplers.vine.sampler import OF_THE_MARGIN, VineConditional, cover
+from mcce.samplers.vine.sampler import OF_THE_MARGIN, VineConditional
 from mcce.storage.fields import FLOAT, check_codes, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
@@ -116,7 +116,7 @@ class JointColumn:
             at += 1
             hidden[values == level, at:] = True
         if self.margin is not None and self.margin.n_latents:
-            low, high = cover(self.margin, np.where(is_missing, self.margin.values[0], values))
+            low, high = self.margin.cover(np.where(is_missing, self.margin.values[0], values))
             if self.discrete[at] and not self.margin.atoms.any():
                 half = min(0.5 / self.margin.count, 0.5)
                 low, high = np.maximum(low - half, 0.0), np.minimum(high + half, 1.0)

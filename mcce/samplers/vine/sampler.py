@@ -69,20 +69,7 @@ class VineColumn:
     def cover(self, matrix: Floats) -> tuple[Floats, Floats]:
         """Return the shares below, and up to and including, the value of each row."""
         values = matrix[:, self.source]
-        return cover(self.margin, values if self.level < 0 else (values == self.level).astype(np.float64))
-
-
-def cover(margin: Margin, values: Floats) -> tuple[Floats, Floats]:
-    """Return the shares below, and up to and including, each value."""
-    after = np.searchsorted(margin.values, values)
-    found = margin.position(values) >= 0
-    below, upto = margin.shares[after], margin.shares[np.minimum(after + found, margin.values.size)]
-    half = min(0.5 / margin.count, 0.5)
-    if not margin.atoms.any():
-        middle = np.clip((below + upto) / 2, half, 1.0 - half)
-        return middle, middle
-    middle = np.clip(below, half, 1.0 - half)
-    return np.where(found, below, middle - half), np.where(found, upto, middle + half)
+        return self.margin.cover(values if self.level < 0 else (values == self.level).astype(np.float64))
 
 
 def read_variables(given: Table, weights: Floats | None = None) -> list[VineColumn]:
@@ -163,7 +150,7 @@ class VineConditional:
         margin = self.margin
         drawable, weights = margin.training_values
         near = supported_by(drawable, values, is_number=self.is_number, weights=weights)
-        below, upto = cover(margin, np.where(near, values, margin.values[0]))
+        below, upto = margin.cover(np.where(near, values, margin.values[0]))
         tails = np.minimum(self.below(upto), 1.0 - self.below(below))
         return np.asarray(near & ((tails > IMPOSSIBLE) | (margin.n_latents == 0)))
 
@@ -255,7 +242,7 @@ class VineSampler(ConditionalSampler):
         refuse_missing(self, given, target)
         self.margin_ = Margin.from_column(target)
         self.is_number_ = target.feature.is_numeric
-        below, upto = cover(self.margin_, target.values)
+        below, upto = self.margin_.cover(target.values)
         variables = read_variables(given, target.weights) if self.margin_.n_latents else []
         covers = [variable.cover(given.matrix) for variable in variables]
         score = scipy.special.ndtri((below + upto) / 2)
@@ -297,15 +284,11 @@ class VineSampler(ConditionalSampler):
         require(self.vine_.discrete.tolist() == discrete, "vine_ does not match the variables")
 
     def _conditional(self, given: Table) -> VineConditional:
-        covers = self._cover_givens(given)
-        return VineConditional(self.margin_, self.is_number_, self.vine_.given(*covers).below)
-
-    def _cover_givens(self, given: Table) -> tuple[Floats, Floats]:
-        """Return the shares below and up to each variable of the givens."""
         refuse_missing(self, given)
         covers = [variable.cover(given.matrix) for variable in self.variables_]
         shape = (given.n_rows, len(covers))
-        return np.array([c[0] for c in covers]).T.reshape(shape), np.array([c[1] for c in covers]).T.reshape(shape)
+        below, upto = (np.array([cover[side] for cover in covers]).T.reshape(shape) for side in (0, 1))
+        return VineConditional(self.margin_, self.is_number_, self.vine_.given(below, upto).below)
 
     def check_parameters(self) -> None:
         check_count(self.max_givens, "max_givens", self, 0, 1000)
