@@ -391,10 +391,6 @@ class Mixture:
         for column, feature in zip(self.columns, features):
             column.check_column(feature)
 
-    @property
-    def n_components(self) -> int:
-        return int(self.weights.size)
-
     @cached_property
     def first(self) -> Ints:
         """Position of the first symbol of each column in `shares`."""
@@ -450,22 +446,6 @@ class Mixture:
         kernels.predict_score(seen.scores, patterns.of_row, patterns.known, self.means, patterns.slopes, int(at), means)
         sds = np.sqrt(patterns.rest[:, :, at, at])[patterns.of_row]
         return MixtureConditional(column, log_weights, shares, means, sds)
-
-    def draw(self, matrix: Floats, known: Sequence[int], targets: Sequence[int], rng: RowStreams) -> Floats:
-        """Return the rows with the target columns drawn given the known ones."""
-        drawn, known = np.array(matrix, dtype=np.float64), list(known)
-        for j in targets:
-            drawn[:, j] = self.conditional(drawn, known, j).draw(rng.child("column", j))
-            known.append(j)
-        return drawn
-
-    def log_density(self, matrix: Floats, known: Sequence[int], targets: Sequence[int]) -> Floats:
-        """Return the log density of the target columns of each row given the known ones."""
-        total, known = np.zeros(len(matrix)), list(known)
-        for j in targets:
-            total += self.conditional(matrix, known, j).log_density(matrix[:, j])
-            known.append(j)
-        return total
 
     @cached_property
     def _log_shares(self) -> Floats:

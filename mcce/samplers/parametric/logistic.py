@@ -18,7 +18,7 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
-from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, Within
+from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, RestrictedDraw, Within
 from mcce.samplers.parametric.design import augmented
 from mcce.samplers.parametric.glm import (
     Cumulative,
@@ -108,10 +108,8 @@ class LevelSampler(RegressionSampler):
         if within is not None:
             log_p = np.where(within.level_mask(*log_p.shape), log_p, -np.inf)
         best = log_p.max(axis=1, keepdims=True)
-        possible = np.isfinite(best[:, 0])
-        weights = np.exp(log_p - np.where(possible[:, None], best, 0.0))
-        weights[~possible] = 1.0
-        return np.where(possible, rng.categorical(weights).astype(np.float64), np.nan)
+        weights = np.exp(log_p - np.where(np.isfinite(best), best, 0.0))
+        return RestrictedDraw.by_weight(np.arange(float(self.n_levels_)), weights, rng).values
 
     def probability_within(self, given: Table, within: Within) -> Floats:
         """Return the sum of the allowed levels' probabilities."""
