@@ -107,11 +107,6 @@ class LevelCounts:
     counts: Ints
     observed: Ints
 
-    @property
-    def probabilities(self) -> Floats:
-        """Share of the draws of each row that have each level."""
-        return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
-
     @classmethod
     def concatenate(cls, parts: Sequence[LevelCounts]) -> LevelCounts:
         """Return the counts of all rows; numbers that are not counted in every part are added to the rest."""

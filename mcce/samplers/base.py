@@ -31,6 +31,8 @@ from mcce.table import KINDS, Column, Feature, Table
 from mcce.table.weights import sorted_with_weights
 from mcce.wording import Parameter, Value
 
+__all__ = ["BASE_MEASURES", "BaseMeasure", "ConditionalSampler", "RestrictedDraw", "Within"]
+
 IMPOSSIBLE = 1e-12
 REACH = 7.034483825301131  # standard deviations: a normal draw is farther out, on one side, with probability IMPOSSIBLE
 
@@ -103,17 +105,6 @@ def supported_in_segments(
         found[rows] = supported(np.concatenate(pieces), values[rows])
     return found
 
-
-__all__ = [
-    "BASE_MEASURES",
-    "BaseMeasure",
-    "Bools",
-    "ConditionalSampler",
-    "Floats",
-    "Ints",
-    "RestrictedDraw",
-    "Within",
-]
 
 Self = TypeVar("Self", bound="ConditionalSampler")
 
