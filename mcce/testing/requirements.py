@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from mcce.base.arrays import Floats
@@ -29,8 +30,7 @@ def member_of(suite: list[Named]) -> Callable[[Named], Named]:
     """Return a decorator that adds a check to a suite, and its name and that of the object to every failure."""
 
     def decorate(function: Named) -> Named:
-        @functools.wraps(function)
-        def named(checked: Any, seed: int = 0) -> None:
+        def run(checked: Any, seed: int = 0) -> None:
             place = f"{function.__name__}, {type(checked).__name__}"
             try:
                 function(checked, seed)
@@ -39,6 +39,7 @@ def member_of(suite: list[Named]) -> Callable[[Named], Named]:
             except Exception as error:
                 raise ConformanceError(f"{place}: raised {type(error).__name__}: {error}") from error
 
+        named = cast(Named, functools.wraps(function)(run))
         suite.append(named)
         return named
 
@@ -90,6 +91,6 @@ def difference(kind: Kind, a: Floats, b: Floats) -> tuple[float, str]:
     return p, f"chi-square p = {p:.2g}, shares of the levels {shares}"
 
 
-def equal(a: Floats, b: Floats) -> bool:
+def equal(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
     """Return whether two arrays have the same values; missing values are equal."""
     return bool(np.array_equal(a, b, equal_nan=True))

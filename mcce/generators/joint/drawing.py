@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -33,18 +33,30 @@ from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
 from mcce.samplers.rounding import before_rounding, put_on_grid
 from mcce.table import Feature
 
-if TYPE_CHECKING:
-    from mcce.generators.joint.base import JointGenerator
-
 UNREACHED = "the fixed values"  # the constraint that rejects a row which could not be drawn given its fixed values
 
 Withins = Mapping[int, Within]
 
 
+class Draws(Protocol):
+    """The interface of `mcce.generators.JointGenerator` for drawing blocks of rows."""
+
+    @property
+    def restricts(self) -> bool: ...
+    @property
+    def draws_observed(self) -> bool: ...
+    @property
+    def attempts(self) -> int: ...
+    def draw_free(self, givens: Floats, streams: RowStreams) -> RestrictedDraw: ...
+    def draw_within(
+        self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool
+    ) -> RestrictedDraw: ...
+
+
 class JointBlock(Block):
     """The rows of a block drawn by a joint generator; `values` are the mutable features."""
 
-    def __init__(self, generator: JointGenerator, layout: ChainLayout, request: DrawRequest) -> None:
+    def __init__(self, generator: Draws, layout: ChainLayout, request: DrawRequest) -> None:
         super().__init__(layout, request)
         self.generator = generator
         self.features = layout.features[layout.n_given :]

@@ -261,7 +261,7 @@ class DVine:
     def pairs(self) -> dict[tuple[int, int], Pair]:
         """The pair copulas, by two positions of the path."""
         d = self.discrete.size
-        pv = library() if d > 1 else None
+        pv: Any = library() if d > 1 else None
         places = [(edge, edge + tree + 1) for tree in range(d - 1) for edge in range(d - 1 - tree)]
         return {
             place: Pair(
@@ -292,7 +292,7 @@ class DVine:
 def _fit_pair(one: Cover, other: Cover, discrete: Bools, families: str, weights: Floats | None) -> tuple[Pair, Bools]:
     """Return the pair copula of two variables, and the rows in which both are observed."""
     pv, data = library(), joined(one, other)
-    complete = ~np.isnan(data).any(axis=1)
+    complete: Bools = np.asarray(~np.isnan(data).any(axis=1))
     controls = pv.FitControlsBicop(
         family_set=[getattr(pv.families, name) for name in SETS[families]],
         parametric_method="itau" if families in ("parametric", "student") else "mle",
