@@ -342,7 +342,7 @@ def make_contest(
     return Contest(column, tuple(given), tuple(found))
 
 
-def threads_of(samplers: Sequence[ConditionalSampler], n_jobs: int | None) -> int:
+def threads_of(samplers: Iterable[ConditionalSampler], n_jobs: int | None) -> int:
     """Return how many threads may use the samplers: 1 unless all are thread-safe."""
     return count_jobs(n_jobs) if all(s.thread_safe for s in samplers) else 1
 

@@ -37,7 +37,7 @@ from mcce.base.registry import Registry
 from mcce.base.threads import one_native_thread
 from mcce.exceptions import InputError, SamplerError, did_you_mean, listing, spell
 from mcce.generators.graph import Graph
-from mcce.generators.layout import Arranged, ChainLayout, Predictors, arrange
+from mcce.generators.layout import Arranged, ChainLayout, arrange
 from mcce.generators.requests import Drawn, DrawRequest
 from mcce.generators.sampling import (
     MOST_ROWS,
@@ -54,7 +54,6 @@ from mcce.generators.sampling import (
     read_rules,
     weighted_rows,
 )
-from mcce.generators.visit import VisitSequence
 from mcce.privacy.account import PrivacyAccount
 from mcce.privacy.settings import Privacy
 from mcce.rng import hash_rows, resolve_seed
@@ -208,30 +207,18 @@ class Generator(Learner, ABC):
         decision: Bools | None,
         *,
         sample_weight: Any = None,
-        schema: Schema | None = None,
-        visit_sequence: VisitSequence = "data",
-        predictors: Predictors | None = None,
-        graph: Any = None,
-        progress: bool | None = None,
+        **named: Any,
     ) -> Arranged:
-        """Read the training table, and set the attributes that `fit` must set, except `training_givens_`."""
+        """Read the training table, and set the attributes that `fit` must set, except `training_givens_`.
+
+        `named` are further parameters of `mcce.generators.layout.arrange`.
+        """
         vars(self).pop("training_givens_", None)  # a fit that fails leaves no half-fitted generator
         self.seed_ = resolve_seed(self.random_state)
         if sample_weight is not None:
             self.check_weights()
         X, decision, weights = weighted_rows(X, decision, sample_weight)
-        arranged = arrange(
-            X,
-            decision,
-            fixed=self.fixed,
-            visit_sequence=visit_sequence,
-            predictors=predictors,
-            graph=graph,
-            kinds=self.kinds,
-            schema=schema,
-            weights=weights,
-            progress=progress,
-        )
+        arranged = arrange(X, decision, fixed=self.fixed, kinds=self.kinds, weights=weights, **named)
         self.schema_, self._layout = arranged.schema, arranged.layout
         self.fixed_ = [arranged.schema.names[j] for j in arranged.layout.fixed_positions]
         self.conditions_on_decision_ = decision is not None

@@ -41,7 +41,7 @@ from mcce.exceptions import InputError, MCCEError, MCCEWarning, SamplerError, li
 from mcce.generators.auto import Choice, threads_of
 from mcce.generators.base import Donors, Generator, stored_as
 from mcce.generators.conditioning import RowConditionals, share_of_wanted
-from mcce.generators.drawing import DrawPlan, draw_in_blocks
+from mcce.generators.drawing import ChainBlock, draw_in_blocks
 from mcce.generators.graph import Graph
 from mcce.generators.intervening import CausalWorld, ComputedColumn, read_values
 from mcce.generators.layout import (
@@ -349,9 +349,13 @@ class ChainModel(Generator):
     def draw(self, request: DrawRequest, *, progress: bool | None = None) -> Drawn:
         """Draw one row for each row of the request, feature by feature in visiting order (step 3)."""
         self.check_fitted()
-        plan = DrawPlan.of(request, self._layout, list(self.samplers_.values()))
-        threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
-        return draw_in_blocks(plan, request, BLOCK_ROWS, threads, progress)
+        layout, samplers = self._layout, list(self.samplers_.values())
+        threads = threads_of(self.samplers_.values(), self.n_jobs)
+
+        def draw(part: DrawRequest) -> ChainBlock:
+            return ChainBlock(layout, samplers, part).draw()
+
+        return draw_in_blocks(draw, request, len(self.schema_), BLOCK_ROWS, threads, progress, request.constraints)
 
     def feature_log_densities(
         self, matrix: Floats, decision: bool | npt.NDArray[np.bool_] = True, *, training: bool = False
@@ -496,7 +500,7 @@ class ChainModel(Generator):
             rows[:, columns], acted[:, columns] = values_set[row], True
             out[part] = world.follow(rows, acted, before, keys[row], first[row] + draw.astype(np.uint64))
 
-        threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
+        threads = threads_of(self.samplers_.values(), self.n_jobs)
         for _ in run_in_threads(follow, list(range(0, total, BLOCK_ROWS)), threads, "intervening", progress):
             pass
         after: pd.DataFrame = like_input(self.schema_.decode(out, draw_index(index, n)), self.schema_.frames)
@@ -687,7 +691,7 @@ class ChainModel(Generator):
             sampler, given = self.samplers_[ordered.features[k].name], self._layout.given(ordered, k)
             return score_conditional(sampler, given, ordered.column(k), seed=seed, n_draws=n_draws)
 
-        threads = count_jobs(self.n_jobs) if self._draws_in_threads() else 1
+        threads = threads_of(self.samplers_.values(), self.n_jobs)
         places = range(self._layout.n_given, len(ordered.features))
         return dict(zip(self.samplers_, run_in_threads(score, places, threads, "scoring", progress)))
 
@@ -716,9 +720,6 @@ class ChainModel(Generator):
                     f" for {name!r} does not handle; fill them, leave the rows out, or use a sampler that "
                     f"does ({samplers_that_handle_missing()}).",
                 )
-
-    def _draws_in_threads(self) -> bool:
-        return all(sampler.thread_safe for sampler in self.samplers_.values())
 
     def _without_donors(self: Self) -> Self:
         bare = copy.copy(self)

@@ -26,7 +26,7 @@ One conditional, drawn inside the restriction of each row (`Conditional`):
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,7 +36,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.threads import run_in_threads
 from mcce.exceptions import InputError, did_you_mean
 from mcce.generators.layout import ChainLayout
-from mcce.generators.requests import RULE_ATTEMPTS, Drawn, DrawRequest, RowRule
+from mcce.generators.requests import RULE_ATTEMPTS, Drawn, DrawRequest
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers import ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.restricted import draw_until_allowed
@@ -86,7 +86,7 @@ class Conditional:
         """Draw inside restrictions; free rows start from the state that the previous conditional carried over."""
         restricted = self.restricted_by(within)
         if restricted.all():
-            return self._draw_restricted(within, weighted), None if self.sampler.carries_over else carried
+            return self.draw_restricted(within, weighted), None if self.sampler.carries_over else carried
         values = np.empty(len(self))
         if self.sampler.carries_over:
             values, carried = self.draw_carrying(carried)
@@ -99,16 +99,12 @@ class Conditional:
         rejected, log_mass = np.zeros(len(self), dtype=bool), np.zeros(len(self))
         if restricted.any():
             rows = np.flatnonzero(restricted)
-            found = self.at(rows)._draw_restricted(within.take(rows), weighted)
+            found = self.at(rows).draw_restricted(within.take(rows), weighted)
             values[rows], rejected[rows] = found.values, found.rejected
             log_mass[rows] = 0.0 if found.log_mass is None else found.log_mass
         return RestrictedDraw(values, rejected, log_mass if weighted else None), carried
 
-    def can_draw(self, within: Within) -> Bools:
-        """Return, for each row, whether an allowed value can be drawn."""
-        return ~draw_allowed(self.sampler, self.given, self._streams(), self.feature, within).rejected
-
-    def _draw_restricted(self, within: Within, weighted: bool) -> RestrictedDraw:
+    def draw_restricted(self, within: Within, weighted: bool) -> RestrictedDraw:
         within = replace(within, weighted=weighted)
         found = draw_allowed(self.sampler, self.given, self._streams(), self.feature, within)
         values, log_mass = found.values, found.log_mass
@@ -130,65 +126,83 @@ class Conditional:
         return put_on_grid(drawn, self.sampler, self.feature, len(self))
 
 
-@dataclass(frozen=True)
-class DrawPlan:
-    """The parts of a request that all its blocks share.
+class Block:
+    """Some rows of a request while they are drawn: which constraint rejects each, and their weights.
 
     Attributes
     ----------
-    samplers : in visiting order.
-    stream_keys : of the features, in visiting order.
     due : rules by the last column of the chain that they name, in the order of their texts; -1: all are given.
     """
 
-    layout: ChainLayout
-    samplers: Sequence[ConditionalSampler]
-    stream_keys: Sequence[int]
-    due: Mapping[int, Sequence[int]]
-
-    @classmethod
-    def of(cls, request: DrawRequest, layout: ChainLayout, samplers: Sequence[ConditionalSampler]) -> DrawPlan:
-        """Plan a request: which rule is applied when."""
+    def __init__(self, layout: ChainLayout, request: DrawRequest) -> None:
+        self.layout, self.request = layout, request
+        self.rejected_by: Ints = np.full(len(request), -1, dtype=np.int64)
+        self.log_weight = np.zeros(len(request))
         names = [feature.name for feature in layout.features]
         for name in request.restrictions:
             if name not in names:
                 raise InputError(f"a restriction names {name!r}, which is not a feature; {did_you_mean(name, names)}")
-        due: dict[int, list[int]] = {}
+        self.due: dict[int, list[int]] = {}
         for r in sorted(range(len(request.rules)), key=lambda r: str(request.rules[r])):
             last = max((layout.place_in_chain[j] for j in request.rules[r].columns), default=-1)
-            due.setdefault(last if last >= layout.n_given else -1, []).append(r)
-        keys = [derive_key(request.seed, "draw", name) for name in names[layout.n_given :]]
-        return cls(layout, samplers, keys, due)
+            self.due.setdefault(last if last >= layout.n_given else -1, []).append(r)
+
+    def reject(self, code: int, rows: Bools) -> None:
+        """Reject rows by a constraint, unless an earlier one rejects them."""
+        self.rejected_by[rows & (self.rejected_by < 0)] = code
+
+    def holds(self, r: int, rows: Floats, at: Ints | slice) -> Bools:
+        """Return whether the rows at some places, columns in data order, satisfy a rule."""
+        factuals = self.request.factuals
+        return np.asarray(self.request.rules[r].holds(rows, None if factuals is None else factuals[at]), dtype=bool)
+
+    def code(self, r: int) -> int:
+        """Return the place of a rule among the constraints."""
+        return len(self.request.restrictions) + r
+
+    def rows(self) -> Floats:
+        """Return the drawn rows, columns in data order."""
+        raise NotImplementedError
+
+    def tried(self) -> Ints:
+        """Return, for each constraint, the number of restricted rows that reached it."""
+        raise NotImplementedError
 
 
-class DrawnBlock:
-    """The rows of one block while they are drawn: `matrix` in chain order, rejecting constraints, and weights."""
+class ChainBlock(Block):
+    """The rows of a block drawn by a chain, one feature after the other; `matrix` is in chain order."""
 
-    def __init__(self, plan: DrawPlan, request: DrawRequest) -> None:
-        self.plan, self.request = plan, request
-        n, layout = len(request), plan.layout
+    def __init__(self, layout: ChainLayout, samplers: Sequence[ConditionalSampler], request: DrawRequest) -> None:
+        super().__init__(layout, request)
+        self.samplers, n = samplers, len(request)
         self.matrix = np.empty((n, len(layout.features)), order="F")
         self.matrix[:, : layout.n_given] = request.givens
-        self.rejected_by: Ints = np.full(n, -1, dtype=np.int64)
-        self.log_weight = np.zeros(n)
-        self.tried: Ints = np.zeros(len(request.constraints), dtype=np.int64)
+        self._tried: Ints = np.zeros(len(request.constraints), dtype=np.int64)
         self._position = {k: j for j, k in enumerate(layout.place_in_chain)}
         self._rows = np.full((n, len(layout.place_in_chain)) if request.rules else (0, 0), np.nan)
         if request.rules:
             self._rows[:, list(layout.fixed_positions)] = request.givens[:, : len(layout.fixed_positions)]
 
-    def draw(self) -> DrawnBlock:
+    def rows(self) -> Floats:
+        return self.matrix[:, self.layout.place_in_chain]
+
+    def tried(self) -> Ints:
+        return self._tried
+
+    def draw(self) -> ChainBlock:
         """Draw all features."""
-        plan, request, features = self.plan, self.request, self.plan.layout.features
+        layout, request, features = self.layout, self.request, self.layout.features
         self._check_givens()
         complete = not np.isnan(request.givens.sum())
         carried: object = None
-        for k, (sampler, key) in enumerate(zip(plan.samplers, plan.stream_keys), plan.layout.n_given):
-            given = plan.layout.given(Table(features, self.matrix, complete=complete), k)
-            streams = RowStreams(key, request.stream_keys, request.draw_indices)
+        for k, sampler in enumerate(self.samplers, layout.n_given):
+            given = layout.given(Table(features, self.matrix, complete=complete), k)
+            streams = RowStreams(
+                derive_key(request.seed, "draw", features[k].name), request.stream_keys, request.draw_indices
+            )
             conditional = Conditional(sampler, features[k], given, streams)
             restriction = request.restrictions.get(features[k].name)
-            rules = plan.due.get(k, ())
+            rules = self.due.get(k, ())
             if restriction is None and not rules:
                 drawn, carried = conditional.draw_carrying(carried)
             else:
@@ -202,11 +216,11 @@ class DrawnBlock:
     def _check_givens(self) -> None:
         """Reject the rows whose fixed values violate a restriction or a rule (step 1)."""
         for code, (name, within) in enumerate(self.request.restrictions.items()):
-            for k, feature in enumerate(self.plan.layout.features[: self.plan.layout.n_given]):
+            for k, feature in enumerate(self.layout.features[: self.layout.n_given]):
                 if feature.name == name:
                     self._count(code, ~within.allows(self.matrix[:, k]))
-        for r in self.plan.due.get(-1, ()):
-            self._count(self._code(r), ~self._holds(r, self._rows, slice(None)))
+        for r in self.due.get(-1, ()):
+            self._count(self.code(r), ~self.holds(r, self._rows, slice(None)))
 
     def _draw_allowed(
         self, k: int, conditional: Conditional, restriction: Within | None, rules: Sequence[int], carried: object
@@ -217,7 +231,7 @@ class DrawnBlock:
         bounds: list[tuple[int, Within]] = []
         if restriction is not None:
             bounds.append((list(request.restrictions).index(conditional.feature.name), restriction))
-        bounds += [(self._code(r), within) for r, within in set_bounds.items() if within is not None]
+        bounds += [(self.code(r), within) for r, within in set_bounds.items() if within is not None]
         within = _intersection(bounds)
         if within is None:
             drawn, carried = conditional.draw_carrying(carried)
@@ -232,7 +246,7 @@ class DrawnBlock:
             if code < len(request.restrictions):
                 self._count(code, rejected_by == code, conditional.restricted_by(allowed))
         for r in rules:
-            self._count(self._code(r), rejected_by == self._code(r))
+            self._count(self.code(r), rejected_by == self.code(r))
         if found.log_mass is not None:
             self.log_weight += found.log_mass
         return found.values, carried
@@ -255,7 +269,7 @@ class DrawnBlock:
             rows[:, column] = values
             which = np.full(at.size, -1, dtype=np.int64)
             for r in rules:
-                which[(which < 0) & ~self._holds(r, rows, at)] = self._code(r)
+                which[(which < 0) & ~self.holds(r, rows, at)] = self.code(r)
             return which
 
         remaining = np.flatnonzero((self.rejected_by < 0) & ~first.rejected)
@@ -293,7 +307,7 @@ class DrawnBlock:
             allowed = _intersection(bounds[:end])
             lost = np.ones(rejected.size, dtype=bool)
             if end < len(bounds) and allowed is not None:
-                lost = ~conditional.at(rejected, "cause", end).can_draw(allowed.take(rejected))
+                lost = conditional.at(rejected, "cause", end).draw_restricted(allowed.take(rejected), False).rejected
             rejected_by[rejected[lost]] = bounds[end - 1][0]
             rejected = rejected[~lost]
         return rejected_by
@@ -301,39 +315,36 @@ class DrawnBlock:
     def _count(self, code: int, rejected: Bools, restricted: Bools | None = None) -> None:
         """Count the rows that reach a constraint, and reject those that violate it."""
         remaining = self.rejected_by < 0
-        self.tried[code] += int((remaining if restricted is None else remaining & restricted).sum())
-        self.rejected_by[remaining & rejected] = code
+        self._tried[code] += int((remaining if restricted is None else remaining & restricted).sum())
+        self.reject(code, rejected)
         self.log_weight[rejected] = -np.inf
 
-    def _holds(self, r: int, rows: Floats, at: Ints | slice) -> Bools:
-        factuals = self.request.factuals
-        rule: RowRule = self.request.rules[r]
-        return np.asarray(rule.holds(rows, None if factuals is None else factuals[at]), dtype=bool)
 
-    def _code(self, r: int) -> int:
-        return len(self.request.restrictions) + r
-
-
-def draw_in_blocks(plan: DrawPlan, request: DrawRequest, block_rows: int, threads: int, progress: bool | None) -> Drawn:
-    """Draw all rows of a request, block by block in any order."""
-    layout = plan.layout
-    rows = np.empty((len(request), len(layout.place_in_chain)), order="F")
+def draw_in_blocks(
+    draw: Callable[[DrawRequest], Block],
+    request: DrawRequest,
+    n_columns: int,
+    block_rows: int,
+    threads: int,
+    progress: bool | None,
+    constraints: tuple[Hashable, ...],
+) -> Drawn:
+    """Draw all rows of a request, block by block in any order; `constraints` are those that may reject a row."""
+    rows = np.empty((len(request), n_columns), order="F")
     rejected_by, log_weight = np.empty(len(request), dtype=np.int64), np.empty(len(request))
-    tried = np.zeros(len(request.constraints), dtype=np.int64)
+    tried = np.zeros(len(constraints), dtype=np.int64)
 
     def draw_block(begin: int) -> Ints:
         part = slice(begin, min(begin + block_rows, len(request)))
-        block = DrawnBlock(plan, request.take(part)).draw()
-        for j, k in enumerate(layout.place_in_chain):
-            rows[part, j] = block.matrix[:, k]
-        rejected_by[part], log_weight[part] = block.rejected_by, block.log_weight
-        return block.tried
+        block = draw(request.take(part))
+        rows[part], rejected_by[part], log_weight[part] = block.rows(), block.rejected_by, block.log_weight
+        return block.tried()[: len(constraints)]
 
     begins = list(range(0, len(request), block_rows))
     for tried_in_block in run_in_threads(draw_block, begins, threads, "drawing", progress):
         tried += tried_in_block
     weights = log_weight if request.weighted else None
-    return Drawn(rows, rejected_by >= 0, weights, rejected_by, request.constraints, tuple(tried.tolist()))
+    return Drawn(rows, rejected_by >= 0, weights, rejected_by, constraints, tuple(tried.tolist()))
 
 
 def _intersection(bounds: Sequence[tuple[int, Within]]) -> Within | None:

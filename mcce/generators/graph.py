@@ -27,7 +27,6 @@ show the direction of an edge.
 
 from __future__ import annotations
 
-import heapq
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -386,25 +385,15 @@ class Graph:
         if columns is None:
             return list(self._order)
         rank = {name: i for i, name in enumerate(columns)}
-        left = {name: len(self._parents[name]) for name in self.nodes}
-        children: dict[Any, list[Any]] = {name: [] for name in self.nodes}
-        for effect, causes in self._parents.items():
-            for cause in causes:
-                children[cause].append(effect)
-        ready = [(rank[name], i) for i, name in enumerate(self.nodes) if not left[name]]
-        heapq.heapify(ready)
-        place = {name: i for i, name in enumerate(self.nodes)}
+        waiting = dict.fromkeys(sorted(self.nodes, key=rank.__getitem__))
         found: list[Any] = []
-        while ready:
-            name = self.nodes[heapq.heappop(ready)[1]]
+        while waiting:
+            name = next((each for each in waiting if waiting.keys().isdisjoint(self._parents[each])), None)
+            if name is None:
+                cycle = " -> ".join(map(repr, self._cycle({*waiting})))
+                raise InputError(f"graph has the cycle {shorten(cycle)}; remove one of these edges.")
+            del waiting[name]
             found.append(name)
-            for child in children[name]:
-                left[child] -= 1
-                if not left[child]:
-                    heapq.heappush(ready, (rank[child], place[child]))
-        if len(found) < len(self.nodes):
-            cycle = " -> ".join(map(repr, self._cycle({name for name in self.nodes if left[name]})))
-            raise InputError(f"graph has the cycle {shorten(cycle)}; remove one of these edges.")
         return found
 
     def _cycle(self, inside: set[Any]) -> list[Any]:

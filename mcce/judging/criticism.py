@@ -48,7 +48,7 @@ def draw_feature(found: FeatureCriticism, level: float) -> Panels:
     if of_levels and found.calibration is not None:
         _draw_reliability(panels[1], found.calibration)
     if found.failure is not None:
-        inside, p = found.failure.inside, _together(p_text(found.p_where))
+        inside, p = found.failure.inside, p_text(found.p_where).replace(" ", "\u00a0")
         _draw(panels[-1], found, inside, f"{inside.sum():,} rows where {found.failure} ({p})")
     lines = textwrap.wrap(sentence(found, level), int(8.5 * figure.get_figwidth()))
     figure.suptitle("\n".join(lines), x=0.02, ha="left", fontsize=11, fontweight="bold", parse_math=False)
@@ -126,11 +126,6 @@ def _draw_reliability(ax: Axes, tested: Calibration) -> None:
     ax.set_title("levels by their probability", loc="left", fontsize=FONT)
     ax.tick_params(labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def _together(text: str) -> str:
-    """Return a text with non-breaking spaces."""
-    return text.replace(" ", "\u00a0")
 
 
 def _band(q: Floats, n_bands: int) -> tuple[Floats, Floats]:
@@ -250,8 +245,6 @@ class Criticism:
         If the conditional is right, the shaded bands hold simultaneously for all bars of a panel with a probability of
         at least 95 per cent.
         """
-        from mcce.judging.criticism import draw_all, draw_feature
-
         if feature is None:
             return draw_all(self.features, self.level)
         return draw_feature(self[feature], self.level)

@@ -27,11 +27,11 @@ import numpy as np
 
 from mcce.base.arrays import Floats, Ints
 from mcce.exceptions import MCCEError, SamplerError
-from mcce.judging.scores import log_scores, score_conditional
+from mcce.judging.scores import concatenated, log_scores, score_conditional
 from mcce.rng import derive_key
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.density import comparable
-from mcce.samplers.estimator import deal_folds
+from mcce.samplers.estimator import deal_rows
 from mcce.table import Column, Table
 from mcce.table.weights import mean_of
 
@@ -93,17 +93,12 @@ class Record:
     @property
     def log_scores(self) -> Floats | None:
         """Log scores of all rows; None without a comparable density."""
-        return _join([fold.log_scores for fold in self.folds])
+        return concatenated([fold.log_scores for fold in self.folds])
 
     @property
     def losses(self) -> Floats | None:
         """CRPS or Brier scores of all rows; None if there are none."""
-        return _join([fold.losses for fold in self.folds])
-
-
-def _join(parts: Sequence[Floats | None]) -> Floats | None:
-    known = [part for part in parts if part is not None]
-    return np.concatenate(known) if known and len(known) == len(parts) else None
+        return concatenated([fold.losses for fold in self.folds])
 
 
 @dataclass(frozen=True)
@@ -124,13 +119,8 @@ class Folds:
     @classmethod
     def deal(cls, table: Table, n_folds: int, max_rows: int, seed: int) -> Folds:
         """Sample rows and assign them to folds (step 1)."""
-        rows = np.arange(table.n_rows)
-        if rows.size > max_rows:
-            shuffled = np.random.default_rng(derive_key(seed, "rows")).permutation(rows.size)
-            rows = np.sort(shuffled[:max_rows])
-        fold = deal_folds(rows.size, seed, n_folds)
-        parts = [(table.take(rows[fold != k]), table.take(rows[fold == k])) for k in range(int(fold.max()) + 1)]
-        return cls(seed, rows, tuple(parts))
+        rows, folds = deal_rows(table.n_rows, seed, n_folds, max_rows)
+        return cls(seed, rows, tuple((table.take(outside), table.take(inside)) for outside, inside in folds))
 
     @property
     def weights(self) -> Floats | None:

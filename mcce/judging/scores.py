@@ -107,11 +107,6 @@ class LevelCounts:
     counts: Ints
     observed: Ints
 
-    @property
-    def probabilities(self) -> Floats:
-        """Share of the draws of each row that have each level."""
-        return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
-
     @classmethod
     def concatenate(cls, parts: Sequence[LevelCounts]) -> LevelCounts:
         """Return the counts of all rows; numbers that are not counted in every part are added to the rest."""
@@ -219,7 +214,7 @@ class Scores:
         """Return the scores of all rows, one part after the other; scores that any part lacks are None."""
         measures = {part.base_measure for part in parts}
         names = ("log_score", "crps", "brier", "spread", "pit")
-        columns: dict[str, Any] = {name: _join([getattr(part, name) for part in parts]) for name in names}
+        columns: dict[str, Any] = {name: concatenated([getattr(part, name) for part in parts]) for name in names}
         if len(measures) > 1:
             columns["log_score"] = None
         return cls(
@@ -299,9 +294,10 @@ def score_conditional(
     return Scores(feature, n_draws, log_score, base_measure, crps, None, spread, pit, counted, seconds)
 
 
-def _join(parts: Sequence[Floats | None]) -> Floats | None:
+def concatenated(parts: Sequence[Floats | None]) -> Floats | None:
+    """Return the scores of all parts; None if a part has none, or there are no parts."""
     known = [part for part in parts if part is not None]
-    return np.concatenate(known) if len(known) == len(parts) else None
+    return np.concatenate(known) if known and len(known) == len(parts) else None
 
 
 def _identities(given: Table, values: Floats) -> tuple[UInts, UInts]:

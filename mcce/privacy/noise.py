@@ -12,84 +12,57 @@ its neighbour (Mironov 2012).
 4. `choose` is the exponential mechanism (McSherry and Talwar 2007): it selects one of several options with probability
    proportional to exp(epsilon score / (2 sensitivity)), by rejection from a uniform choice.
 
-The numbers come from the operating system (`SYSTEM`). `Seeded` is for tests: its noise can be removed by anyone who
-knows the seed, so its draws are not private.
+The numbers come from the operating system (`SYSTEM`). A source with a seed is for tests: its noise can be removed by
+anyone who knows the seed, so its draws are not private.
 """
 
 from __future__ import annotations
 
 import math
 import random
-import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+
+from mcce.rng import derive_key
+
+SYSTEM = random.SystemRandom()
 
 
-class NoiseSource(Protocol):
-    """A source of random whole numbers."""
-
-    def below(self, n: int) -> int:
-        """Return a number from 0 to n - 1, with equal probabilities."""
+def source_of(testing_seed: int | None, name: object) -> random.Random:
+    """Return the source of the noise of a column: the system's, or one with a seed for tests."""
+    return SYSTEM if testing_seed is None else random.Random(derive_key(testing_seed, name))
 
 
-@dataclass(frozen=True)
-class System:
-    """The operating system's cryptographic source."""
-
-    def below(self, n: int) -> int:
-        """Return a number from 0 to n - 1, with equal probabilities."""
-        return secrets.randbelow(n)
-
-
-@dataclass(frozen=True)
-class Seeded:
-    """Numbers determined by a seed, for tests; not private."""
-
-    seed: int
-    _generator: random.Random = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_generator", random.Random(self.seed))
-
-    def below(self, n: int) -> int:
-        """Return a number from 0 to n - 1, with equal probabilities."""
-        return self._generator.randrange(n)
-
-
-SYSTEM = System()
-
-
-def happens_exp(a: int, b: int, source: NoiseSource = SYSTEM) -> bool:
+def happens_exp(a: int, b: int, source: random.Random = SYSTEM) -> bool:
     """Return True with probability exp(-a / b), exactly (step 1)."""
     while a > b:
         if not happens_exp(1, 1, source):
             return False
         a -= b
     k = 1
-    while source.below(b * k) < a:
+    while source.randrange(b * k) < a:
         k += 1
     return k % 2 == 1
 
 
-def discrete_laplace(epsilon: Fraction, source: NoiseSource = SYSTEM) -> int:
+def discrete_laplace(epsilon: Fraction, source: random.Random = SYSTEM) -> int:
     """Draw a whole number x with probability proportional to exp(-epsilon |x|) (step 2)."""
     s, t = epsilon.numerator, epsilon.denominator
     while True:
-        rest = source.below(t)
+        rest = source.randrange(t)
         if not happens_exp(rest, t, source):
             continue
         whole = 0
         while happens_exp(1, 1, source):
             whole += 1
         size = (rest + t * whole) // s
-        negative = source.below(2) == 1
+        negative = source.randrange(2) == 1
         if not (negative and size == 0):
             return -size if negative else size
 
 
-def discrete_gaussian(s2: Fraction, source: NoiseSource = SYSTEM) -> int:
+def discrete_gaussian(s2: Fraction, source: random.Random = SYSTEM) -> int:
     """Draw a whole number x with probability proportional to exp(-x^2 / (2 s2)) (step 3)."""
     p, q = s2.numerator, s2.denominator
     t = math.isqrt(p // q) + 1
@@ -101,7 +74,7 @@ def discrete_gaussian(s2: Fraction, source: NoiseSource = SYSTEM) -> int:
             return x
 
 
-def choose(scores: Sequence[int], epsilon: Fraction, sensitivity: int, source: NoiseSource = SYSTEM) -> int:
+def choose(scores: Sequence[int], epsilon: Fraction, sensitivity: int, source: random.Random = SYSTEM) -> int:
     """Return a position with probability proportional to exp(epsilon score / (2 sensitivity)), exactly (step 4).
 
     If one row changes no score by more than the sensitivity, the choice is epsilon-differentially private; and
@@ -109,7 +82,7 @@ def choose(scores: Sequence[int], epsilon: Fraction, sensitivity: int, source: N
     """
     best = max(scores)
     while True:
-        place = source.below(len(scores))
+        place = source.randrange(len(scores))
         worse = epsilon * (best - scores[place]) / (2 * sensitivity)
         if happens_exp(worse.numerator, worse.denominator, source):
             return place
@@ -128,7 +101,7 @@ class Mechanism:
     epsilon: Fraction | None = None
     rho: Fraction | None = None
 
-    def noise(self, source: NoiseSource) -> Callable[[], int]:
+    def noise(self, source: random.Random) -> Callable[[], int]:
         """Return a function that draws the noise of one count."""
         epsilon, rho = self.epsilon, self.rho
         if epsilon is not None:

@@ -33,8 +33,7 @@ from mcce.base.arrays import Ints
 from mcce.base.checks import check_count, check_share, is_number
 from mcce.exceptions import InputError, did_you_mean, listing
 from mcce.privacy.account import NOT_COVERED, PrivacyAccount
-from mcce.privacy.noise import SYSTEM, Mechanism, Seeded
-from mcce.rng import derive_key
+from mcce.privacy.noise import Mechanism, source_of
 from mcce.storage.fields import stored
 from mcce.storage.state import stateful
 from mcce.table import Data, Feature, Kind, Schema, as_frame
@@ -204,7 +203,7 @@ class Privacy:
         if self.max_depth is not None:
             return None
         mechanism = PrivacyAccount(self.epsilon, self.delta).share(1).part(FOR_THE_NUMBER)
-        source = SYSTEM if self.testing_seed is None else Seeded(derive_key(self.testing_seed, "number of rows"))
+        source = source_of(self.testing_seed, "number of rows")
         return BoughtNumber(max(n_rows + mechanism.noise(source)(), 0), mechanism)
 
     def budget_of_a_column(self, n_columns: int, number: BoughtNumber | None) -> dict[str, Any]:

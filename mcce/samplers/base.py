@@ -31,6 +31,8 @@ from mcce.table import KINDS, Column, Feature, Table
 from mcce.table.weights import sorted_with_weights
 from mcce.wording import Parameter, Value
 
+__all__ = ["BASE_MEASURES", "BaseMeasure", "ConditionalSampler", "RestrictedDraw", "Within"]
+
 IMPOSSIBLE = 1e-12
 REACH = 7.034483825301131  # standard deviations: a normal draw is farther out, on one side, with probability IMPOSSIBLE
 
@@ -103,17 +105,6 @@ def supported_in_segments(
         found[rows] = supported(np.concatenate(pieces), values[rows])
     return found
 
-
-__all__ = [
-    "BASE_MEASURES",
-    "BaseMeasure",
-    "Bools",
-    "ConditionalSampler",
-    "Floats",
-    "Ints",
-    "RestrictedDraw",
-    "Within",
-]
 
 Self = TypeVar("Self", bound="ConditionalSampler")
 
@@ -210,11 +201,13 @@ class ConditionalSampler(Parameters, ABC):
         The fitted state as text: a table of coefficients, a tree, or what the state discloses.
     ``plain_params()``
         The parameters for a file: those of `get_params`, with objects replaced by texts that the constructor accepts.
+    ``check_parameters()``
+        Raise an `InputError` if a parameter is invalid. `check_training(target)` calls it, for the beginning of `fit`.
     ``check_state(given, target, n_rows)``
         Raise an `InputError` if the state does not belong to these features and number of training rows. A loaded chain
-        calls it before any draw, because the file may have been changed. The default checks declared attributes
-        (`mcce.storage.fields.learned`); the lengths "rows" and "levels" are those of the training rows and of the
-        target's levels.
+        calls it before any draw, because the file may have been changed. The default checks the parameters and the
+        declared attributes (`mcce.storage.fields.learned`); the lengths "rows" and "levels" are those of the training
+        rows and of the target's levels.
 
     Examples
     --------
@@ -359,7 +352,8 @@ class ConditionalSampler(Parameters, ABC):
         return self.get_params()
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        """Raise if the state does not belong to these features and number of training rows."""
+        """Raise if a parameter is invalid, or the state does not belong to these features and number of rows."""
+        self.check_parameters()
         check_fields(self, rows=n_rows, levels=target.n_levels)
 
     def clone(self: Self) -> Self:
@@ -368,6 +362,16 @@ class ConditionalSampler(Parameters, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return bool(learned_attributes(self))
+
+    def check_parameters(self) -> None:
+        """Raise if a parameter is invalid; by default all values are valid."""
+
+    def check_training(self, target: Column) -> None:
+        """Raise at the beginning of `fit` if a parameter is invalid, or the target has no rows or another kind."""
+        self.check_parameters()
+        self.check_target(target.feature)
+        if not target.values.size:
+            raise InputError(Value(self), f" got no rows to learn {target.feature.name!r} from.")
 
     def check_target(self, feature: Feature) -> None:
         """Raise if the class does not handle the kind of the target."""

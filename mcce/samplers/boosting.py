@@ -30,7 +30,7 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check, check_count, is_number
 from mcce.base.compiling import cached
 from mcce.base.threads import without_warning
-from mcce.exceptions import InputError, SamplerError
+from mcce.exceptions import SamplerError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within, local_spacing
 from mcce.samplers.density import ColumnDensity
@@ -54,7 +54,6 @@ from mcce.storage.fields import (
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import equal_chances, mean_of, sorted_with_weights
-from mcce.wording import Value
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -443,10 +442,7 @@ class BoostingSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        self._check_parameters()
-        self.check_target(target.feature)
-        if not target.values.size:
-            raise InputError(Value(self), f" got no rows to learn {target.feature.name!r} from.")
+        self.check_training(target)
         options = {
             "learning_rate": self.learning_rate,
             "max_leaf_nodes": self.max_leaves,
@@ -482,30 +478,27 @@ class BoostingSampler(ConditionalSampler):
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         if within is not None:
             return self.sample_within(given, rng, within).values
-        self.check_fitted("quantile_trees_")
         if self.always_missing_:
             return np.full(given.n_rows, np.nan)
-        drawn = self._draw(given, rng, Within())[0]
+        drawn = self._draw(given, rng, Within()).values
         if self.missing_trees_ is not None:
             drawn = np.where(rng.uniform() < self._missing(given), np.nan, drawn)
         return drawn
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        self.check_fitted("quantile_trees_")
         n = given.n_rows
         may_be_missing = within.allows_missing(n)
         if self.always_missing_:
             return RestrictedDraw.of(np.full(n, np.nan), ~may_be_missing, np.zeros(n))
-        drawn, share = self._draw(given, rng, within)
-        missing = self._missing(given)
-        log_share = log_of(share) + log_of(1.0 - missing)
-        found = RestrictedDraw.of(drawn, np.isnan(drawn), log_share)
+        drawn, missing = self._draw(given, rng, within), self._missing(given)
+        assert drawn.log_mass is not None
+        log_share = drawn.log_mass + log_of(1.0 - missing)
+        found = RestrictedDraw.of(drawn.values, drawn.rejected, log_share)
         if within.missing is None:
             return found
         return found.or_missing(np.exp(log_share), missing * may_be_missing, rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        self.check_fitted("quantile_trees_")
         is_missing = np.isnan(values)
         if self.always_missing_:
             return is_missing
@@ -516,7 +509,6 @@ class BoostingSampler(ConditionalSampler):
         return np.where(is_missing, self.missing_trees_ is not None, supported)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        self.check_fitted("quantile_trees_")
         self.refuse_training_rows(training_rows)
         is_missing = np.isnan(values)
         if self.always_missing_:
@@ -529,7 +521,6 @@ class BoostingSampler(ConditionalSampler):
         return np.where(is_missing, log_of(missing), density + log_of(1.0 - missing))
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        self.check_fitted("quantile_trees_")
         if self.always_missing_:
             return DistributionFunctions.always_missing(given.n_rows)
         probabilities, missing = self._probabilities(given), self._missing(given)
@@ -550,11 +541,9 @@ class BoostingSampler(ConditionalSampler):
         )
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("quantile_trees_")
         return "counting" if self.n_levels_ or self.always_missing_ else self.column_.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        self._check_parameters()
         super().check_state(given, target, n_rows)
         columns = n_design_columns(given)
         if self.missing_trees_ is not None:
@@ -581,8 +570,8 @@ class BoostingSampler(ConditionalSampler):
         check_type(self.tails_, "tails_", Tails)
         check_type(self.cells_, "cells_", Cells)
 
-    def _draw(self, given: Table, rng: RowStreams, within: Within) -> tuple[Floats, Floats]:
-        """Draw an allowed known value, NaN if there is none; also return the probability of the allowed values."""
+    def _draw(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw an allowed known value for each row."""
         n, k = given.n_rows, self.classes_.size
         low, high = within.bounds(n)
         weights = self._probabilities(given)
@@ -591,15 +580,14 @@ class BoostingSampler(ConditionalSampler):
         else:
             weights[:, :k] *= (self.classes_ >= low[:, None]) & (self.classes_ <= high[:, None])
         if not self.quantile_trees_:
-            code = draw_levels(weights, rng, Within())
-            return np.append(self.classes_, np.nan)[np.where(np.isnan(code), k, code).astype(np.intp)], weights.sum(1)
+            return RestrictedDraw.by_weight(np.append(self.classes_, np.nan), weights, rng)
         quantiles = self._quantiles(given)
         weights[:, k] *= self.cells_.mass(quantiles, low, high)
         code = draw_levels(weights, rng, Within())
         drawn = self.cells_.draw(quantiles, rng.uniform(), low, high)
         is_class = code < k
         drawn[is_class] = self.classes_[code[is_class].astype(np.intp)]
-        return np.where(np.isnan(code), np.nan, drawn), weights.sum(axis=1)
+        return RestrictedDraw.of(drawn, np.isnan(code) | np.isnan(drawn), log_of(weights.sum(axis=1)))
 
     def _within_class(self, given: Table, values: Floats) -> Floats:
         """Return the density or probability of each number within its class."""
@@ -641,7 +629,7 @@ class BoostingSampler(ConditionalSampler):
     def _levels(self) -> Floats:
         return (np.arange(self.n_quantiles) + 1.0) / (self.n_quantiles + 1)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_count(self.n_quantiles, "n_quantiles", self, 2)
         check_count(self.max_trees, "max_trees", self, 1)
         check_count(self.max_leaves, "max_leaves", self, 2)

@@ -108,8 +108,7 @@ class CatallSampler(ConditionalSampler):
         return np.arange(len(given.features))
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        self.check_parameters()
-        self.check_target(target.feature)
+        self.check_training(target)
         self.n_levels_ = target.feature.n_levels
         self.columns_ = self.choose(given, target).astype(np.int64)
         self.cuts_ = tuple(self._cuts(given, j, target.weights) for j in self.columns_)
@@ -133,7 +132,6 @@ class CatallSampler(ConditionalSampler):
 
     def probabilities(self, given: Table) -> Floats:
         """Return the probability of every level, and of a missing value in the last column, for each row."""
-        self.check_fitted("cells_")
         prior = self.prior / (float(np.prod(self.used_.astype(np.float64))) * self.codes_.size)
         cell = self._cell(self._coded(given))
         at = np.minimum(np.searchsorted(self.cells_, cell), self.cells_.size - 1)
@@ -144,27 +142,20 @@ class CatallSampler(ConditionalSampler):
         return out
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        if within is not None:
-            return self.sample_within(given, rng, within).values
-        drawn = rng.categorical(self.probabilities(given))
-        return np.where(drawn == self.n_levels_, np.nan, drawn)
+        within = Within(missing=np.ones(given.n_rows, dtype=bool)) if within is None else within
+        return self.sample_within(given, rng, within).values
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         """Draw one of the allowed levels, or a missing value where allowed."""
-        n = given.n_rows
+        n, values = given.n_rows, np.append(np.arange(float(self.n_levels_)), np.nan)
         may = np.column_stack([within.level_mask(n, self.n_levels_), within.allows_missing(n)])
-        weights = self.probabilities(given) * may
-        mass = weights.sum(axis=1)
-        drawn = rng.categorical(np.where(mass[:, None] > 0.0, weights, 1.0))
-        values = np.where((drawn == self.n_levels_) | (mass == 0.0), np.nan, drawn)
-        return RestrictedDraw.of(values, mass == 0.0, log_of(np.minimum(mass, 1.0)))
+        return RestrictedDraw.by_weight(values, self.probabilities(given) * may, rng)
 
     def supports(self, given: Table, values: Floats) -> Bools:
         return np.exp(self.log_density(given, values)) > IMPOSSIBLE
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log probability of each level or missing value; -inf for values that are not levels."""
-        self.check_fitted("cells_")
         self.refuse_training_rows(training_rows)
         codes = np.where(np.isnan(values), self.n_levels_, values)
         is_code = (np.floor(codes) == codes) & (codes >= 0) & (codes <= self.n_levels_)
@@ -175,11 +166,9 @@ class CatallSampler(ConditionalSampler):
         return DistributionFunctions.of_levels(self.probabilities(given), missing_last=True)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("cells_")
         return "counting"
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        self.check_parameters()
         super().check_state(given, target, n_rows)
         require(self.columns_.max(initial=-1) < len(given), "columns_ holds a position beyond the givens")
         for j, cuts, size in zip(self.columns_, self.cuts_, self.sizes_):

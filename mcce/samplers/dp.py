@@ -30,6 +30,7 @@ Trees and bins are separate from those of other samplers, because they must not 
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -43,8 +44,8 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count, check_share, is_number
 from mcce.exceptions import SamplerError, listing
 from mcce.privacy.account import PrivacyAccount, rational
-from mcce.privacy.noise import SYSTEM, Mechanism, NoiseSource, Seeded, choose
-from mcce.rng import RowStreams, derive_key
+from mcce.privacy.noise import Mechanism, choose, source_of
+from mcce.rng import RowStreams
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
@@ -353,7 +354,7 @@ class DPSampler(ConditionalSampler):
         self._shares = None
         self.bins_ = self._public_bins(target.feature)
         account, mechanism = self._budget(n_trees)
-        source = SYSTEM if self.testing_seed is None else Seeded(derive_key(self.testing_seed, target.feature.name))
+        source = source_of(self.testing_seed, target.feature.name)
         place = self.bins_.place(target.values)
         counting, choosing, depth = self._shares_of_the_budget(mechanism, given.features)
         self.trees_ = self._grow(given, place, depth, choosing, source)
@@ -375,7 +376,6 @@ class DPSampler(ConditionalSampler):
         return self.sample_within(given, rng, within or Within(missing=np.ones(given.n_rows, dtype=bool))).values
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        self.check_fitted("counts_")
         n, bins = given.n_rows, self.bins_
         weights = self._row_shares(given)
         low = high = np.empty((n, 0))
@@ -405,7 +405,6 @@ class DPSampler(ConditionalSampler):
         return RestrictedDraw.of(np.where(is_missing, np.nan, values), rejected, log_of(mass))
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        self.check_fitted("counts_")
         shares, bins = self._row_shares(given), self.bins_
         slack: Floats | float = 0.0
         if bins.is_number:
@@ -416,7 +415,6 @@ class DPSampler(ConditionalSampler):
         return found
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        self.check_fitted("counts_")
         self.refuse_training_rows(training_rows)
         density = self._share_of(self._row_shares(given), values)
         if self.bins_.is_number:
@@ -426,7 +424,6 @@ class DPSampler(ConditionalSampler):
 
     def distribution(self, given: Table) -> DistributionFunctions:
         """Return the distribution of each row: over the levels, or piecewise uniform over the bins of numbers."""
-        self.check_fitted("counts_")
         bins, shares = self.bins_, self._row_shares(given)
         if not bins.is_number:
             return DistributionFunctions.of_levels(shares, bins.codes.astype(np.float64), missing_last=bins.missing)
@@ -449,7 +446,6 @@ class DPSampler(ConditionalSampler):
         return DistributionFunctions(below, inverse, missing)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("counts_")
         return "lebesgue" if self.bins_.is_number else "counting"
 
     @property
@@ -565,7 +561,7 @@ class DPSampler(ConditionalSampler):
         return Room(feature, cuts, 0, cuts.size, none)
 
     def _grow(
-        self, given: Table, place: Ints, depth: int, epsilon: Fraction | None, source: NoiseSource
+        self, given: Table, place: Ints, depth: int, epsilon: Fraction | None, source: random.Random
     ) -> RandomTrees:
         """Return trees that split the givens within their public ranges (step 2)."""
         rng = np.random.default_rng(self.fit_seed(self.random_state) % 2**64)
@@ -641,7 +637,7 @@ class Choosing:
     """Choices of splits by the exponential mechanism, node by node."""
 
     def __init__(
-        self, epsilon: Fraction, source: NoiseSource, place: Ints, n_bins: int, given: Table, rooms: Sequence[Room]
+        self, epsilon: Fraction, source: random.Random, place: Ints, n_bins: int, given: Table, rooms: Sequence[Room]
     ) -> None:
         self.epsilon, self.source, self.n_bins = epsilon, source, n_bins
         counted = place >= 0

@@ -19,6 +19,7 @@ A regressor draws by `method`:
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -81,15 +82,20 @@ def seeded_clone(estimator: Any, seed: int) -> Any:
 
 def takes_sample_weight(estimator: Any) -> bool:
     """Return whether the `fit` of an estimator takes `sample_weight`; that of a pipeline does not."""
-    from sklearn.utils.validation import has_fit_parameter
-
-    return bool(has_fit_parameter(estimator, "sample_weight"))
+    return "sample_weight" in inspect.signature(estimator.fit).parameters
 
 
 def deal_folds(n: int, seed: int, n_folds: int = N_FOLDS) -> Ints:
     """Return the fold of each of `n` rows."""
     order = np.random.default_rng(derive_key(seed, "folds")).permutation(n)
     return order % min(n_folds, max(n, 1))
+
+
+def deal_rows(n: int, seed: int, n_folds: int, max_rows: int) -> tuple[Ints, list[tuple[Ints, Ints]]]:
+    """Return at most `max_rows` of `n` rows, chosen at random, and those outside and inside each fold of them."""
+    rows = np.sort(np.random.default_rng(derive_key(seed, "rows")).permutation(n)[:max_rows])
+    fold = deal_folds(rows.size, seed, n_folds)
+    return rows, [(rows[fold != k], rows[fold == k]) for k in range(int(fold.max(initial=0)) + 1)]
 
 
 @dataclass(frozen=True)
@@ -482,8 +488,7 @@ class EstimatorSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        self._check_parameters()
-        self.check_target(target.feature)
+        self.check_training(target)
         self._check_estimator(target.feature)
         seed = resolve_seed(self.random_state)
         design, values, weights = indicator_design(given), target.values, target.weights
@@ -630,7 +635,7 @@ class EstimatorSampler(ConditionalSampler):
         if not feature.is_numeric and not hasattr(self.estimator, "predict_proba"):
             raise SamplerError(f"{self!r} cannot model {feature.name!r}: the classifier has no predict_proba.")
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
             raise InputError(
                 f"estimator of EstimatorSampler is {self.estimator!r}; give a scikit-learn classifier or regressor."

@@ -42,11 +42,6 @@ class Donors:
     n_donors: int
 
     @classmethod
-    def of_one_fit(cls, predictions: Floats, values: Floats, n_donors: int) -> Donors:
-        """Return donors of one fit, already sorted by prediction."""
-        return cls(predictions, values, np.array([0, values.size]), n_donors)
-
-    @classmethod
     def arrange(cls, predictions: Floats, values: Floats, fit: Places, n_donors: int) -> Donors:
         """Sort donors by the fit that predicted each, and by prediction."""
         order = np.lexsort((values, predictions, fit))

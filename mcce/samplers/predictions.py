@@ -18,7 +18,7 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
 from mcce.samplers.base import IMPOSSIBLE, distance_to, local_spacing
-from mcce.samplers.restricted import Within, log_of
+from mcce.samplers.restricted import RestrictedDraw, Within, log_of
 from mcce.storage.fields import FLOAT, check_number, require, stored
 from mcce.storage.state import stateful
 from mcce.table.weights import equal_chances, mean_of
@@ -28,11 +28,8 @@ def draw_levels(probabilities: Floats, rng: RowStreams, within: Within | None) -
     """Draw an allowed level for each row; NaN if there is none."""
     if within is None:
         return rng.categorical(probabilities).astype(np.float64)
-    n, n_levels = probabilities.shape
-    weights = np.where(within.level_mask(n, n_levels), probabilities, 0.0)
-    possible = weights.sum(axis=1) > 0
-    drawn = rng.categorical(np.where(possible[:, None], weights, 1.0)).astype(np.float64)
-    return np.where(possible, drawn, np.nan)
+    weights = np.where(within.level_mask(*probabilities.shape), probabilities, 0.0)
+    return RestrictedDraw.by_weight(np.arange(float(weights.shape[1])), weights, rng).values
 
 
 def log_mass_of_levels(probabilities: Floats, within: Within) -> Floats:

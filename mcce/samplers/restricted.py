@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
+from mcce.rng import RowStreams
 from mcce.table import Feature
 from mcce.table.grid import common_multiples, is_multiple, put_on_multiples
 
@@ -220,6 +221,14 @@ class RestrictedDraw:
         """Return the draws with NaN and mass 0 in the rejected rows."""
         mass = None if log_mass is None else np.where(rejected, -np.inf, log_mass)
         return cls(np.where(rejected, np.nan, values), rejected, mass)
+
+    @classmethod
+    def by_weight(cls, values: Floats, weights: Floats, rng: RowStreams) -> RestrictedDraw:
+        """Draw one of the values for each row by its weights, (rows, values); the mass is the sum of the weights."""
+        total = weights.sum(axis=1)
+        rejected = ~(total > 0.0)
+        chosen = rng.categorical(np.where(rejected[:, None], 1.0, weights))
+        return cls.of(values[chosen], rejected, log_of(total))
 
     def take(self, rows: Any) -> RestrictedDraw:
         """Return the draws of some rows: an index array, a boolean mask or a slice."""

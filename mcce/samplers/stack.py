@@ -32,7 +32,7 @@ from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, 
 from mcce.samplers.copula.sampler import joint_table, place_in_root
 from mcce.samplers.density import comparable
 from mcce.samplers.dp import DPSampler
-from mcce.samplers.estimator import deal_folds
+from mcce.samplers.estimator import deal_rows
 from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import Candidates, read_candidates, register_sampler
 from mcce.samplers.restricted import log_of
@@ -129,8 +129,7 @@ class StackSampler(ConditionalSampler):
         return "; ".join(f"{label}: {disclosed(part)}" for label, part in zip(self.labels_, self.components_))
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        self._check_parameters()
-        self.check_target(target.feature)
+        self.check_training(target)
         scores: dict[str, Floats] = {}
         components: dict[str, ConditionalSampler] = {}
         self.left_out_ = {}
@@ -138,7 +137,7 @@ class StackSampler(ConditionalSampler):
         for label, candidate in self._read_candidates().items():
             try:
                 _check_suited(candidate, given, target)
-                held_out = [self._score(candidate, *part) for part in parts]
+                held_out = [_log_scores(self._fit(candidate, *fold[:2]), *fold[1:]) for fold in parts]
                 scores[label] = np.concatenate(held_out) if held_out else np.zeros(1)
                 components[label] = self._fit(candidate, given, target)
                 _log_scores(components[label], target, given.take(ONE), target.take(ONE))
@@ -162,7 +161,6 @@ class StackSampler(ConditionalSampler):
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        self.check_fitted("components_")
         if within is not None:
             return self.sample_within(given, rng, within).values
         chosen = rng.categorical(self.weights_)
@@ -175,7 +173,6 @@ class StackSampler(ConditionalSampler):
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         """Draw one allowed value for each row, from a component chosen by weight and mass of the allowed values."""
-        self.check_fitted("components_")
         weighted = replace(within, weighted=True)
         found = [
             _draw_weighted(component, given, rng.child("component", k), weighted)
@@ -189,25 +186,20 @@ class StackSampler(ConditionalSampler):
         return RestrictedDraw.of(values, rejected, log_of(total))
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        self.check_fitted("components_")
         return np.asarray(np.any([component.supports(given, values) for component in self.components_], axis=0))
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        self.check_fitted("components_")
         self.refuse_training_rows(training_rows)
         each = np.column_stack([component.log_density(given, values) for component in self.components_])
         return np.asarray(scipy.special.logsumexp(each, axis=1, b=self.weights_))
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        self.check_fitted("components_")
         return DistributionFunctions.mixed([each.distribution(given) for each in self.components_], self.weights_)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("components_")
         return self.components_[0].base_measure()
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        self._check_parameters()
         super().check_state(given, target, n_rows)
         require(abs(self.weights_.sum() - 1.0) < 1e-9, "weights_ do not sum to 1")
         for component in self.components_:
@@ -224,7 +216,7 @@ class StackSampler(ConditionalSampler):
             )
         return read
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_count(self.n_folds, "n_folds", self, least=2)
         check_count(self.max_rows, "max_rows", self, least=2 * self.n_folds)
         self._read_candidates()
@@ -242,10 +234,8 @@ class StackSampler(ConditionalSampler):
         seed = resolve_seed(self.random_state)
 
         def deal(table: Table) -> list[tuple[Table, Table]]:
-            shuffled = np.random.default_rng(derive_key(seed, "rows")).permutation(table.n_rows)
-            rows = np.sort(shuffled[: self.max_rows])
-            fold = deal_folds(rows.size, seed, self.n_folds)
-            return [(table.take(rows[fold != k]), table.take(rows[fold == k])) for k in range(self.n_folds)]
+            folds = deal_rows(table.n_rows, seed, self.n_folds, self.max_rows)[1]
+            return [(table.take(outside), table.take(inside)) for outside, inside in folds]
 
         if target.values.size < 2 * self.n_folds:
             return
@@ -256,11 +246,6 @@ class StackSampler(ConditionalSampler):
         made = candidate.clone()
         made.seed_fit(derive_key(self.fit_seed(self.random_state), "component"))
         return made.fit(given, target)
-
-    def _score(
-        self, candidate: ConditionalSampler, given: Table, target: Column, new: Table, observed: Column
-    ) -> Floats:
-        return _log_scores(self._fit(candidate, given, target), target, new, observed)
 
 
 def _check_suited(candidate: ConditionalSampler, given: Table, target: Column) -> None:

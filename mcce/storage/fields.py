@@ -23,6 +23,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from mcce import exceptions
 from mcce.base.checks import is_whole
 from mcce.exceptions import InputError, spell
 
@@ -262,7 +263,7 @@ def stored(
 def learned(what: Any, *shape: int | str | None, default: Any = dataclasses.MISSING, **more: Any) -> Any:
     """Return an attribute that `fit` sets, with its declaration; the parameters are those of `stored`.
 
-    Before `fit` the attribute is its default, or does not exist.
+    Before `fit` the attribute is its default, or raises `NotFittedError`.
     """
     return _Learned(stored(what, *shape, **more).metadata[_HOLDS], default)
 
@@ -280,6 +281,8 @@ class _Learned:
         if obj is None:
             return self
         if self.default is dataclasses.MISSING:
+            if not any(name.endswith("_") for name in vars(obj)):
+                raise exceptions.NotFittedError(f"{obj!r} is not fitted; call fit(given, target) first.")
             raise AttributeError(f"{type(obj).__name__!r} object has no attribute {self.name!r}")
         return self.default
 

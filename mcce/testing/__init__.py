@@ -16,112 +16,15 @@ from mcce.exceptions import InputError
 from mcce.generators.base import GENERATORS, Generator, check_is_generator
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.registry import make_sampler
-from mcce.testing.generators import (
-    check_conditioning,
-    check_densities,
-    check_explains,
-    check_fit,
-    check_restrictions,
-    check_rows,
-    check_rules,
-    check_settings,
-    check_storage,
-    check_streams,
-)
-from mcce.testing.generators import check_global_state as check_generator_global_state
-from mcce.testing.generators import check_not_fitted as check_generator_not_fitted
-from mcce.testing.generators import check_weights as check_generator_weights
-from mcce.testing.generators import forget_fits as forget_generator_fits
+from mcce.testing import generators, samplers
 from mcce.testing.requirements import Check, ConformanceError, GeneratorCheck
-from mcce.testing.samplers import (
-    check_at_ranks,
-    check_base_measure,
-    check_conditional,
-    check_declarations,
-    check_fit_returns_self,
-    check_given,
-    check_global_state,
-    check_grid,
-    check_inputs_unchanged,
-    check_log_density,
-    check_log_mass,
-    check_marginal,
-    check_min_donors,
-    check_missing,
-    check_no_givens,
-    check_not_fitted,
-    check_one_row,
-    check_parameters,
-    check_ranks,
-    check_refit,
-    check_rounded,
-    check_rows_independent,
-    check_sample_within,
-    check_seeds,
-    check_shape,
-    check_state,
-    check_supports,
-    check_threads,
-    check_training_rows,
-    check_uniform_ranks,
-    check_values,
-    check_weights,
-    check_within,
-)
 from mcce.testing.tables import forget_fits
 
 __all__ = ["CHECKS", "GENERATOR_CHECKS", "GOODNESS_OF_FIT", "ConformanceError", "check_generator", "check_sampler"]
 
-CHECKS: tuple[Check, ...] = (
-    check_declarations,
-    check_parameters,
-    check_fit_returns_self,
-    check_not_fitted,
-    check_refit,
-    check_shape,
-    check_values,
-    check_no_givens,
-    check_one_row,
-    check_seeds,
-    check_rows_independent,
-    check_global_state,
-    check_inputs_unchanged,
-    check_missing,
-    check_given,
-    check_grid,
-    check_weights,
-    check_within,
-    check_sample_within,
-    check_log_mass,
-    check_min_donors,
-    check_supports,
-    check_log_density,
-    check_training_rows,
-    check_base_measure,
-    check_ranks,
-    check_uniform_ranks,
-    check_at_ranks,
-    check_state,
-    check_threads,
-)
-
-GOODNESS_OF_FIT: tuple[Check, ...] = (check_marginal, check_conditional, check_rounded)
-
-GENERATOR_CHECKS: tuple[GeneratorCheck, ...] = (
-    check_fit,
-    check_generator_not_fitted,
-    check_settings,
-    check_rows,
-    check_streams,
-    check_generator_global_state,
-    check_conditioning,
-    check_generator_weights,
-    check_restrictions,
-    check_rules,
-    check_densities,
-    check_storage,
-    check_explains,
-)
+CHECKS: tuple[Check, ...] = tuple(samplers.CHECKS)
+GOODNESS_OF_FIT: tuple[Check, ...] = tuple(samplers.GOODNESS_OF_FIT)
+GENERATOR_CHECKS: tuple[GeneratorCheck, ...] = tuple(generators.CHECKS)
 
 
 def check_sampler(sampler: ConditionalSampler | str, *, goodness_of_fit: bool = False, random_state: int = 0) -> None:
@@ -195,7 +98,7 @@ def check_generator(generator: Generator | str, *, random_state: int = 0) -> Non
         made: Generator = make(fixed=[], **({"random_state": random_state} if seeded else {}))
         return check_generator(made, random_state=random_state)
     check_is_generator(generator, "check_generator")
-    forget_generator_fits()
+    generators.forget_fits()
     unfitted = copy.deepcopy(generator)
     for check in GENERATOR_CHECKS:
         check(unfitted, random_state)

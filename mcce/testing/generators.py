@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 import itertools
 import pickle
 import random
@@ -27,7 +26,8 @@ from mcce.explainer import MCCE
 from mcce.generators.base import Generator
 from mcce.generators.requests import Drawn, DrawRequest
 from mcce.samplers import Within
-from mcce.testing.requirements import ConformanceError, check_generator_by, require
+from mcce.testing.requirements import ConformanceError, GeneratorCheck, equal, member_of, require
+from mcce.testing.tables import levels_of
 
 ROWS = 400
 FIXED = ("group", "age")
@@ -53,9 +53,9 @@ def mixed_table(seed: int) -> Training:
         {
             "income": np.round(income, 2),
             "group": np.array(["a", "b"], dtype=object)[group],
-            "job": _levels(job, ["clerk", "cook", "pilot", "never"]),
+            "job": levels_of(job, ["clerk", "cook", "pilot", "never"]),
             "age": 20 + rng.integers(0, 5, ROWS),
-            "grade": _levels(rng.integers(0, 3, ROWS), ["low", "mid", "high"], ordered=True),
+            "grade": levels_of(rng.integers(0, 3, ROWS), ["low", "mid", "high"], ordered=True),
             "rooms": (1 + rng.poisson(1.0 + 2.0 * wanted)).astype(np.int16),
             "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, ROWS) + 250 * group, unit="D"),
             "debt": np.where(rng.random(ROWS) < 0.2, np.nan, np.round(rng.normal(5.0 + 4.0 * group, 2.0), 3)),
@@ -72,16 +72,12 @@ def small_table(seed: int) -> Training:
     size = np.digitize(rng.logistic(size=ROWS) + 1.5 * home - group, [-0.5, 1.0])
     frame = pd.DataFrame(
         {
-            "group": _levels(group, ["a", "b"]),
-            "home": _levels(home, ["rents", "owns"]),
-            "size": _levels(size, ["small", "middle", "large"], ordered=True),
+            "group": levels_of(group, ["a", "b"]),
+            "home": levels_of(home, ["rents", "owns"]),
+            "size": levels_of(size, ["small", "middle", "large"], ordered=True),
         }
     )
     return Training(frame, wanted, ("group",))
-
-
-def _levels(codes: Any, levels: list[str], *, ordered: bool = False) -> pd.Series[Any]:
-    return pd.Series(pd.Categorical(np.array(levels)[codes], categories=levels, ordered=ordered))
 
 
 def fit(generator: Generator, training: Training, *, with_decision: bool = True, **more: Any) -> Any:
@@ -157,10 +153,8 @@ def column(fitted: Any, drawn: Drawn, name: str) -> Floats:
     return np.asarray(drawn.rows[:, fitted.schema_.names.index(name)])
 
 
-equal = functools.partial(np.array_equal, equal_nan=True)
-
-
-check = check_generator_by
+CHECKS: list[GeneratorCheck] = []
+check = member_of(CHECKS)
 
 
 @check
@@ -214,69 +208,6 @@ def check_settings(generator: Generator, seed: int) -> None:
     same = equal(other.draw(request).rows, fitted.draw(request).rows)
     random_state = before.get("random_state", 0)
     require(same or random_state is None, "a refitted generator draws other rows than a fresh one.")
-
-
-@check
-def check_storage(generator: Generator, seed: int) -> None:
-    """Require that a pickled generator, and a saved one where saving is supported, draws the same rows."""
-    training, fitted = fitted_once(generator, seed)
-    request = request_for(fitted, training, 60, seed)
-    rows = fitted.draw(request).rows
-    require(equal(pickle.loads(pickle.dumps(fitted)).draw(request).rows, rows), "a pickled copy draws other rows.")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "generator.mcce"
-        try:
-            fitted.save(path)
-        except MCCEError:  # a refusal
-            return
-        again = type(fitted).load(path)
-    require(equal(again.draw(request).rows, rows), "the loaded generator draws other rows than the saved one.")
-    matrix = fitted.schema_.encode(training.X).matrix[:20]
-    try:
-        before = fitted.feature_log_densities(matrix)
-    except MCCEError:
-        return
-    after = again.feature_log_densities(matrix)
-    same = all(equal(before[name], after[name]) for name in before)
-    require(same, "the loaded generator has other densities than the saved one.")
-
-
-@check
-def check_explains(generator: Generator, seed: int) -> None:
-    """Require that an explainer finds counterfactuals: plain, inside constraints, and sparse with a floor."""
-    training = mixed_table(seed)
-    made: Any = copy.deepcopy(generator)
-    made.fixed = list(training.fixed)
-    explainer = MCCE(_income, decision=(50.0, np.inf), fixed=training.fixed, generator=made)
-    explainer.fit(training.X, progress=False)
-    denied = training.X[_income(training.X) < 50.0].head(12)
-    ways: tuple[dict[str, Any], ...] = (
-        {},
-        {"constraints": [allow("income", high=60), allow("rooms", direction="increase")]},
-        {"sparse": True, "floor": 0.01},
-    )
-    for options in ways:
-        constraints = [allow("*", missing=True), *options.get("constraints", [])]
-        settings: dict[str, Any] = {"n_samples": 150, "progress": False, **options, "constraints": constraints}
-        found = explainer.explain(denied, **settings)
-        where = f"explain({', '.join(options)})"
-        require(len(found) > 0, f"{where} finds no counterfactual.")
-        ids = found.frame.index.get_level_values("id")
-        require((_income(found.frame) >= 50.0).all(), f"{where} returns rows without the wanted decision.")
-        for name in training.fixed:
-            kept = found.frame[name].to_numpy() == denied.loc[ids, name].to_numpy()
-            require(kept.all(), f"{where} changes {name!r}, which is fixed.")
-        if "constraints" in options:
-            more = found.frame["rooms"].to_numpy() >= denied.loc[ids, "rooms"].to_numpy()
-            inside = (_income(found.frame) <= 60.0).all() and more.all()
-            require(inside, f"{where} returns rows that break the constraints.")
-        alone = explainer.explain(denied.iloc[[3]], **settings).frame
-        together = found.frame[ids == denied.index[3]]
-        require(alone.equals(together), f"{where} explains a factual alone differently than among others.")
-
-
-def _income(rows: Any) -> Any:
-    return rows["income"].to_numpy(dtype=float)
 
 
 MOST_APART = 0.08  # total variation between draws and densities; at most 0.03 for 3000 draws from the same distribution
@@ -495,3 +426,66 @@ def _require_frequencies(fitted: Any, rows: Any, shares: Any, wanted: bool, seed
     found = np.round(counts / n, 3).tolist()
     shares_found = f"draws have the shares {found}, the densities give {np.round(shares, 3).tolist()}"
     require(distance < MOST_APART, f"{shares_found}: a total variation distance of {distance:.2g}.")
+
+
+@check
+def check_storage(generator: Generator, seed: int) -> None:
+    """Require that a pickled generator, and a saved one where saving is supported, draws the same rows."""
+    training, fitted = fitted_once(generator, seed)
+    request = request_for(fitted, training, 60, seed)
+    rows = fitted.draw(request).rows
+    require(equal(pickle.loads(pickle.dumps(fitted)).draw(request).rows, rows), "a pickled copy draws other rows.")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "generator.mcce"
+        try:
+            fitted.save(path)
+        except MCCEError:  # a refusal
+            return
+        again = type(fitted).load(path)
+    require(equal(again.draw(request).rows, rows), "the loaded generator draws other rows than the saved one.")
+    matrix = fitted.schema_.encode(training.X).matrix[:20]
+    try:
+        before = fitted.feature_log_densities(matrix)
+    except MCCEError:
+        return
+    after = again.feature_log_densities(matrix)
+    same = all(equal(before[name], after[name]) for name in before)
+    require(same, "the loaded generator has other densities than the saved one.")
+
+
+@check
+def check_explains(generator: Generator, seed: int) -> None:
+    """Require that an explainer finds counterfactuals: plain, inside constraints, and sparse with a floor."""
+    training = mixed_table(seed)
+    made: Any = copy.deepcopy(generator)
+    made.fixed = list(training.fixed)
+    explainer = MCCE(_income, decision=(50.0, np.inf), fixed=training.fixed, generator=made)
+    explainer.fit(training.X, progress=False)
+    denied = training.X[_income(training.X) < 50.0].head(12)
+    ways: tuple[dict[str, Any], ...] = (
+        {},
+        {"constraints": [allow("income", high=60), allow("rooms", direction="increase")]},
+        {"sparse": True, "floor": 0.01},
+    )
+    for options in ways:
+        constraints = [allow("*", missing=True), *options.get("constraints", [])]
+        settings: dict[str, Any] = {"n_samples": 150, "progress": False, **options, "constraints": constraints}
+        found = explainer.explain(denied, **settings)
+        where = f"explain({', '.join(options)})"
+        require(len(found) > 0, f"{where} finds no counterfactual.")
+        ids = found.frame.index.get_level_values("id")
+        require((_income(found.frame) >= 50.0).all(), f"{where} returns rows without the wanted decision.")
+        for name in training.fixed:
+            kept = found.frame[name].to_numpy() == denied.loc[ids, name].to_numpy()
+            require(kept.all(), f"{where} changes {name!r}, which is fixed.")
+        if "constraints" in options:
+            more = found.frame["rooms"].to_numpy() >= denied.loc[ids, "rooms"].to_numpy()
+            inside = (_income(found.frame) <= 60.0).all() and more.all()
+            require(inside, f"{where} returns rows that break the constraints.")
+        alone = explainer.explain(denied.iloc[[3]], **settings).frame
+        together = found.frame[ids == denied.index[3]]
+        require(alone.equals(together), f"{where} explains a factual alone differently than among others.")
+
+
+def _income(rows: Any) -> Any:
+    return rows["income"].to_numpy(dtype=float)

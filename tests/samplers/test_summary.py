@@ -64,3 +64,9 @@ def test_explainer_gives_access_to_conditionals():
     assert "decision[T.True]" in text or "<decision>[T.True]" in text
     assert isinstance(text, Summary)
     assert np.isfinite(explainer.generator_.conditional("amount").estimate_).all()
+
+
+def test_joint_gaussian_shows_coefficients_without_standard_errors():
+    """`covariance_` is that of the columns, not of the coefficients."""
+    text = fitted(mcce.GaussianSampler(), "number").summary()
+    assert next(line.split() for line in text.splitlines() if line.startswith("age"))[2:] == ["nan"] * 5

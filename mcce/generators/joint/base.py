@@ -13,25 +13,37 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mcce.base.arrays import Bools, Floats, Ints
-from mcce.base.threads import count_jobs, one_native_thread, run_in_threads
+from mcce.base.arrays import Bools, Floats
+from mcce.base.threads import count_jobs, one_native_thread
 from mcce.exceptions import SamplerError
 from mcce.generators.base import Generator
-from mcce.generators.joint.drawing import UNREACHED, JointBlock, JointDraw, Withins
-from mcce.generators.requests import Drawn, DrawRequest
+from mcce.generators.drawing import draw_in_blocks
+from mcce.generators.joint.drawing import UNREACHED, JointBlock, Withins
+from mcce.generators.requests import RULE_ATTEMPTS, Drawn, DrawRequest
 from mcce.rng import RowStreams
+from mcce.samplers import RestrictedDraw, Within
 from mcce.table import Data, Kind, Schema, Table
 from mcce.table.checks import warn_of_columns
 
 Self = TypeVar("Self", bound="JointGenerator")
 
 BLOCK_ROWS = 8192
+
+
+class ColumnConditional(Protocol):
+    """The distributions of one column in some rows."""
+
+    def draw_within(self, rng: RowStreams, within: Within) -> RestrictedDraw:
+        """Draw an allowed value for each row, or a missing value where allowed."""
+
+    def log_density(self, values: Floats) -> Floats:
+        """Return the log density or log probability of each value."""
 
 
 class JointGenerator(Generator):
@@ -168,37 +180,20 @@ class JointGenerator(Generator):
     def draw(self, request: DrawRequest, *, progress: bool | None = None) -> Drawn:
         """Draw one row for each row of the request, block by block in any order (steps 2 and 3)."""
         self.check_fitted()
-        n = len(request)
-        rows = np.empty((n, len(self.schema_)), order="F")
-        rejected_by, log_weight = np.empty(n, dtype=np.int64), np.empty(n)
-        tried = np.zeros(len(request.constraints) + 1, dtype=np.int64)
-        size = BLOCK_ROWS if self.thread_safe else max(n, 1)
-
-        def draw_block(begin: int) -> Ints:
-            part = slice(begin, min(begin + size, n))
-            block = JointBlock(self, self._layout, request.take(part)).draw()
-            rows[part] = self._layout.in_data_order(request.givens[part], block.values)
-            rejected_by[part], log_weight[part] = block.rejected_by, block.log_weight
-            return block.tried()
-
+        size = BLOCK_ROWS if self.thread_safe else max(len(request), 1)
         threads = count_jobs(self.n_jobs) if self.thread_safe else 1
-        for tried_in_block in run_in_threads(draw_block, list(range(0, n, size)), threads, "drawing", progress):
-            tried += tried_in_block
-        n_shown = len(request.constraints) + self.conditions_by_rejection
-        return Drawn(
-            rows,
-            rejected_by >= 0,
-            log_weight if request.weighted else None,
-            rejected_by,
-            (*request.constraints, UNREACHED)[:n_shown],
-            tuple(tried[:n_shown].tolist()),
-        )
+        constraints = (*request.constraints, *([UNREACHED] if self.conditions_by_rejection else []))
 
-    def draw_free(self, givens: Floats, streams: RowStreams) -> JointDraw:
+        def draw(part: DrawRequest) -> JointBlock:
+            return JointBlock(self, self._layout, part).draw()
+
+        return draw_in_blocks(draw, request, len(self.schema_), size, threads, progress, constraints)
+
+    def draw_free(self, givens: Floats, streams: RowStreams) -> RestrictedDraw:
         """Draw whole rows without restrictions."""
-        return JointDraw(self._draw(givens, streams), np.zeros(givens.shape[0], dtype=bool))
+        return RestrictedDraw(self._draw(givens, streams), np.zeros(givens.shape[0], dtype=bool))
 
-    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> RestrictedDraw:
         """Draw whole rows inside restrictions of mutable features; only for generators with `restricts`."""
         raise SamplerError(f"{self!r} does not draw inside restrictions; rows are redrawn until they are inside.")
 
@@ -218,3 +213,46 @@ class JointGenerator(Generator):
         found = self._log_densities(self._layout.order(matrix, decision))
         features = self._layout.features[self._layout.n_given :]
         return {feature.name: np.ascontiguousarray(found[:, k]) for k, feature in enumerate(features)}
+
+
+class SequentialGenerator(JointGenerator):
+    """A joint model that draws one column after the other, each from its conditional given all before it.
+
+    Restrictions truncate the conditionals; the mass of a row is the product of the masses that they leave.
+    """
+
+    restricts: ClassVar[bool] = True
+    attempts: ClassVar[int] = RULE_ATTEMPTS
+    takes_weights: ClassVar[bool] = True
+    draws_observed: ClassVar[bool] = True
+
+    @abstractmethod
+    def _conditionals(self, rows: Floats, n_given: int) -> Iterator[ColumnConditional]:
+        """Yield the conditional of each mutable column given the columns before it, which are set when it is drawn."""
+
+    def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
+        return self.draw_within(givens, streams, {}, weighted=False).values
+
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> RestrictedDraw:
+        """Draw whole rows, each column inside its restriction, given all before it."""
+        n, n_given = givens.shape
+        rows = np.full((n, len(self._layout.features)), np.nan, order="F")
+        rows[:, :n_given] = givens
+        log_mass, anything = np.zeros(n), Within(missing=np.ones(n, dtype=bool))
+        for j, conditional in enumerate(self._conditionals(rows, n_given), n_given):
+            found = conditional.draw_within(streams.child("column", j), within.get(j - n_given, anything))
+            rows[:, j] = found.values
+            if j - n_given in within:
+                assert found.log_mass is not None
+                log_mass += found.log_mass
+                if found.rejected.any():  # a rejected row continues with a value that is not allowed
+                    free = conditional.draw_within(streams.child("free", j), anything).values
+                    rows[found.rejected, j] = free[found.rejected]
+        values, rejected = rows[:, n_given:], np.isneginf(log_mass)
+        values[rejected] = np.nan
+        return RestrictedDraw(values, rejected, log_mass)
+
+    def _log_densities(self, table: Table) -> Floats:
+        first = self._layout.n_given
+        each = enumerate(self._conditionals(table.matrix, first), first)
+        return np.column_stack([conditional.log_density(table.matrix[:, j]) for j, conditional in each])

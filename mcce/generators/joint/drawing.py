@@ -18,13 +18,14 @@ Numbers are rounded to the column's grid before they are checked, as in a chain 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.exceptions import InputError, SamplerError, did_you_mean
+from mcce.exceptions import SamplerError
+from mcce.generators.drawing import Block
 from mcce.generators.layout import ChainLayout
 from mcce.generators.requests import DrawRequest
 from mcce.rng import RowStreams, derive_key
@@ -32,61 +33,40 @@ from mcce.samplers.restricted import RestrictedDraw, Within, draw_until_allowed
 from mcce.samplers.rounding import before_rounding, put_on_grid
 from mcce.table import Feature
 
-UNREACHED = (
-    "the fixed values"  # the constraint that rejects a row which the generator could not draw given its fixed values
-)
+UNREACHED = "the fixed values"  # the constraint that rejects a row which could not be drawn given its fixed values
 
 Withins = Mapping[int, Within]
 
 
-@dataclass(frozen=True)
-class JointDraw:
-    """Values of the mutable features by row; which rows could not be drawn; the log masses of the restrictions."""
-
-    values: Floats
-    rejected: Bools
-    log_mass: Floats | None = None
-
-
 class Draws(Protocol):
-    """The interface of a joint generator for drawing blocks of rows."""
+    """The interface of `mcce.generators.JointGenerator` for drawing blocks of rows."""
 
     @property
-    def restricts(self) -> bool:
-        """Whether the generator draws inside restrictions."""
-
+    def restricts(self) -> bool: ...
     @property
-    def draws_observed(self) -> bool:
-        """Whether the generator draws training values only."""
-
+    def draws_observed(self) -> bool: ...
     @property
-    def attempts(self) -> int:
-        """Largest number of draws of a row until it is allowed."""
-
-    def draw_free(self, givens: Floats, streams: RowStreams) -> JointDraw:
-        """Draw whole rows."""
-
-    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
-        """Draw whole rows inside restrictions, by mutable feature."""
+    def attempts(self) -> int: ...
+    def draw_free(self, givens: Floats, streams: RowStreams) -> RestrictedDraw: ...
+    def draw_within(
+        self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool
+    ) -> RestrictedDraw: ...
 
 
-class JointBlock:
-    """The rows of one block while they are drawn: mutable `values`, rejecting constraints, and weights."""
+class JointBlock(Block):
+    """The rows of a block drawn by a joint generator; `values` are the mutable features."""
 
     def __init__(self, generator: Draws, layout: ChainLayout, request: DrawRequest) -> None:
-        self.generator, self.layout, self.request = generator, layout, request
+        super().__init__(layout, request)
+        self.generator = generator
         self.features = layout.features[layout.n_given :]
-        n = len(request)
-        self.values = np.empty((n, len(self.features)), order="F")
-        self.rejected_by: Ints = np.full(n, -1, dtype=np.int64)
-        self.log_weight = np.zeros(n)
-        self.rules = sorted(range(len(request.rules)), key=lambda r: str(request.rules[r]))
+        self.values = np.empty((len(request), len(self.features)), order="F")
         names = [feature.name for feature in layout.features]
-        self.column_of: dict[int, int] = {}  # by the number of a restriction
-        for code, name in enumerate(request.restrictions):
-            if name not in names:
-                raise InputError(f"a restriction names {name!r}, which is not a feature; {did_you_mean(name, names)}")
-            self.column_of[code] = names.index(name) - layout.n_given
+        # the mutable feature of each restriction, by its number; negative for fixed features
+        self.column_of = {code: names.index(name) - layout.n_given for code, name in enumerate(request.restrictions)}
+        self.early = self.due.pop(-1, [])  # rules that name fixed features only
+        late = [r for rules in self.due.values() for r in rules]
+        self.late = sorted(late, key=lambda r: (str(request.rules[r]), r))
         self.restricting = self._restricting()
 
     def _restricting(self) -> dict[int, Bools]:
@@ -97,13 +77,12 @@ class JointBlock:
         for code, column in self.column_of.items():
             if column < 0:
                 found[code] = all_rows
-        late = [r for r in self.rules if self._is_late(r)]
-        found |= {self._code(r): all_rows for r in self.rules if r not in late}
+        found |= {self.code(r): all_rows for r in self.early}
         for code, (column, within) in enumerate(zip(self.column_of.values(), request.restrictions.values())):
             if column >= 0:
                 observed = self.generator.draws_observed
                 found[code] = within.excludes(self.features[column], n, observed=observed)
-        return found | {self._code(r): all_rows for r in late}
+        return found | {self.code(r): all_rows for r in self.late}
 
     def draw(self) -> JointBlock:
         """Draw all rows."""
@@ -124,16 +103,17 @@ class JointBlock:
         self.log_weight[self.rejected_by >= 0] = -np.inf
         return self
 
+    def rows(self) -> Floats:
+        return self.layout.in_data_order(self.request.givens, self.values)
+
     def tried(self) -> Ints:
         """Return, for each constraint and for the fixed values, the number of restricted rows that reached it."""
-        place = {code: at for at, code in enumerate([len(self.request.constraints), *self.restricting])}
-        place_of = np.full(len(place) + 1, len(place), dtype=np.int64)  # the last is for rows that are not rejected
-        place_of[[*place]] = [*place.values()]
-        rejected_at = place_of[self.rejected_by]
-        tried = np.zeros(len(place), dtype=np.int64)
+        tried = np.zeros(len(self.request.constraints) + 1, dtype=np.int64)
         tried[-1] = len(self.request)
+        remaining = self.rejected_by != len(self.request.constraints)
         for code, restricted in self.restricting.items():
-            tried[code] = int((restricted & (rejected_at >= place[code])).sum())
+            tried[code] = int((restricted & remaining).sum())
+            remaining &= self.rejected_by != code
         return tried
 
     def _check_givens(self) -> None:
@@ -141,13 +121,10 @@ class JointBlock:
         for code, within in enumerate(self.request.restrictions.values()):
             column = self.column_of[code] + self.layout.n_given
             if column < self.layout.n_given:
-                broken = ~within.allows(self.request.givens[:, column])
-                self.rejected_by[broken & (self.rejected_by < 0)] = code
+                self.reject(code, ~within.allows(self.request.givens[:, column]))
         undrawn = np.full((len(self.request), len(self.features)), np.nan)
-        for r in self.rules:
-            if not self._is_late(r):
-                broken = ~self._holds(r, undrawn, np.arange(len(self.request)))
-                self.rejected_by[broken & (self.rejected_by < 0)] = self._code(r)
+        for r in self.early:
+            self.reject(self.code(r), ~self._obeys(r, undrawn, np.arange(len(self.request))))
 
     def _draw_bound(self, at: Ints) -> None:
         """Draw rows within restrictions and rules (steps 3 to 6)."""
@@ -193,9 +170,9 @@ class JointBlock:
             drawn, unreached = self._draw_once(rows, within, streams, keeps)
             broken = drawn.rejected.copy()
             passing = np.flatnonzero(~broken)
-            for r in self.rules:
-                if self._is_late(r) and passing.size:
-                    holds = self._holds(r, drawn.values[passing], rows[passing])
+            for r in self.late:
+                if passing.size:
+                    holds = self._obeys(r, drawn.values[passing], rows[passing])
                     broken[passing[~holds]] = True
                     passing = passing[holds]
             if number == 0:
@@ -207,12 +184,12 @@ class JointBlock:
 
         never = any(each.never is not None for each in within.values())
         rejecting = bool(within) and (not restricts or never)
-        estimate = weighted and (rejecting or any(map(self._is_late, self.rules)))
+        estimate = weighted and (rejecting or bool(self.late))
         return first, draw_until_allowed(attempt, at.size, self.generator.attempts, estimate=estimate)
 
     def _draw_once(
         self, rows: Ints, within: Withins, streams: RowStreams, kept: Bools | None
-    ) -> tuple[JointDraw, Bools]:
+    ) -> tuple[RestrictedDraw, Bools]:
         """Draw some rows once; also return which of them could not be drawn given the fixed values."""
         givens, weighted = self.request.givens[rows], self.request.weighted
         inside = {k: each.take(rows) for k, each in within.items()}
@@ -238,7 +215,7 @@ class JointBlock:
                 values[:, k] = np.where(kept[:, j], each.kept, values[:, k])
                 outside = outside & ~kept[:, j]
             rejected |= outside | ~each.allows(values[:, k])
-        return JointDraw(
+        return RestrictedDraw(
             values, rejected, drawn.log_mass if drawn.log_mass is not None else np.zeros(rows.size)
         ), unreached
 
@@ -270,10 +247,10 @@ class JointBlock:
             else:
                 lost = ~within[k].take(rows[left]).allows(values[left, k])
             found[left[lost]] = code_of[k]
-        for r in self.rules:
+        for r in self.late:
             left = np.flatnonzero(found < 0)
-            if self._is_late(r) and left.size:
-                found[left[~self._holds(r, values[left], rows[left])]] = self._code(r)
+            if left.size:
+                found[left[~self._obeys(r, values[left], rows[left])]] = self.code(r)
         # rows with an allowed draw in this search, but in none of their attempts
         last = [*self.restricting][-1]
         return np.where(found < 0, last, found)
@@ -293,17 +270,9 @@ class JointBlock:
         key = derive_key(self.request.seed, "joint", *labels)
         return RowStreams(key, self.request.stream_keys[rows], self.request.draw_indices[rows])
 
-    def _holds(self, r: int, values: Floats, at: Ints) -> Bools:
-        factuals = self.request.factuals
-        rows = self.layout.in_data_order(self.request.givens[at], values)
-        return np.asarray(self.request.rules[r].holds(rows, None if factuals is None else factuals[at]), dtype=bool)
-
-    def _is_late(self, r: int) -> bool:
-        """Whether a rule names a mutable feature."""
-        return any(self.layout.place_in_chain[j] >= self.layout.n_given for j in self.request.rules[r].columns)
-
-    def _code(self, r: int) -> int:
-        return len(self.request.restrictions) + r
+    def _obeys(self, r: int, values: Floats, at: Ints) -> Bools:
+        """Return whether the mutable features of the rows at some places satisfy a rule."""
+        return self.holds(r, self.layout.in_data_order(self.request.givens[at], values), at)
 
 
 def _keeping_single(within: Within, feature: Feature, n_rows: int) -> Within:

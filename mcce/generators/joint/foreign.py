@@ -41,6 +41,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from threading import RLock
 from typing import Any, ClassVar
 
@@ -52,8 +53,9 @@ from mcce.base.checks import check_share
 from mcce.exceptions import InputError, SamplerError, listing, spell
 from mcce.generators.base import generators_of_weights
 from mcce.generators.joint.base import JointGenerator
-from mcce.generators.joint.drawing import JointDraw
 from mcce.rng import RowStreams, derive_key, hash_rows
+from mcce.samplers import RestrictedDraw
+from mcce.samplers.estimator import takes_sample_weight
 from mcce.table import Feature, Kind, Schema, Table
 from mcce.table.dtypes import holds_missing, is_dated
 
@@ -122,7 +124,7 @@ class ForeignGenerator(JointGenerator):
     def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
         return self.draw_free(givens, streams).values
 
-    def draw_free(self, givens: Floats, streams: RowStreams) -> JointDraw:
+    def draw_free(self, givens: Floats, streams: RowStreams) -> RestrictedDraw:
         """Draw whole rows, block by block (step 2)."""
         n_mutable = len(self._features) - self._n_given
         values, rejected = np.empty((givens.shape[0], n_mutable)), np.zeros(givens.shape[0], dtype=bool)
@@ -135,7 +137,7 @@ class ForeignGenerator(JointGenerator):
             drawn, n_met = self._block(givens[[at]], seed)
             values[rows] = drawn[place[rows].astype(np.intp)]
             rejected[rows] = place[rows] >= n_met
-        return JointDraw(values, rejected)
+        return RestrictedDraw(values, rejected)
 
     def _block(self, given: Floats, seed: int) -> tuple[Floats, int]:
         """Return the mutable features of one block of rows, and how many rows have the givens."""
@@ -143,10 +145,10 @@ class ForeignGenerator(JointGenerator):
         frame, n_met = self._draw_block(BLOCK, known, seed)
         return self._encoded(frame, self._features[self._n_given :]), n_met
 
-    def _call(self, draw: Callable[..., Any], *arguments: Any, seed: int, **options: Any) -> pd.DataFrame:
+    def _call(self, draw: Callable[..., Any], *arguments: Any, seed: int) -> pd.DataFrame:
         """Seed the model and return its draws (step 3)."""
         with seeded(self.foreign_, seed, self.seed):
-            drawn = draw(*arguments, **options)
+            drawn = draw(*arguments)
         if not isinstance(drawn, pd.DataFrame):
             raise SamplerError(f"{self!r} drew a {type(drawn).__name__}; its rows must come as a pandas DataFrame.")
         return drawn
@@ -175,11 +177,6 @@ class ForeignGenerator(JointGenerator):
                 "train on a dtype with missing values, or let the model draw none."
             )
         return np.asarray(values, dtype=np.float64)
-
-
-def takes_sample_weight(model: Any) -> bool:
-    """Return whether the `fit` of a model has a parameter `sample_weight`."""
-    return "sample_weight" in inspect.signature(model.fit).parameters
 
 
 @contextmanager
@@ -274,16 +271,13 @@ class SampleGenerator(ForeignGenerator):
         draw = self.foreign_.sample
         taken = [name for name in ("random_state", "seed") if name in inspect.signature(draw).parameters]
         values = given.iloc[0].to_dict() if len(given.columns) else {}
-        drawn = self._call(draw, n, values, seed=seed) if not taken else self._seed_by(taken[0], draw, n, values, seed)
+        drawn = self._call(partial(draw, n, values, **{name: seed % 2**32 for name in taken[:1]}), seed=seed)
         if not len(drawn):
             raise SamplerError(f"{self!r} drew no rows given {values}; let sample(n, given) return at least one.")
         n_met = min(len(drawn), n)
         while len(drawn) < n:  # placeholders for rows that could not be drawn
             drawn = pd.concat([drawn, drawn], ignore_index=True)
         return drawn.iloc[:n], n_met
-
-    def _seed_by(self, name: str, draw: Any, n: int, values: dict[Any, Any], seed: int) -> pd.DataFrame:
-        return self._call(lambda: draw(n, values, **{name: seed % 2**32}), seed=seed)
 
 
 TRIED, TRIES = 1000, 20

@@ -10,20 +10,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar
-
-import numpy as np
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
 
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count
 from mcce.generators.base import stored_as
-from mcce.generators.joint.base import JointGenerator
-from mcce.generators.joint.drawing import JointDraw, Withins
+from mcce.generators.joint.base import SequentialGenerator
 from mcce.generators.registry import register_generator
-from mcce.generators.requests import RULE_ATTEMPTS
-from mcce.rng import RowStreams, derive_key
-from mcce.samplers.mixture.model import Mixture, fit_mixture
+from mcce.rng import derive_key
+from mcce.samplers.mixture.model import Mixture, MixtureConditional, fit_mixture
 from mcce.samplers.mixture.sampler import MOST_COMPONENTS
 from mcce.storage.fields import check_type
 from mcce.table import Feature, Kind, Table
@@ -31,7 +27,7 @@ from mcce.table import Feature, Kind, Table
 
 @register_generator("mixture")
 @stored_as("MixtureGenerator")
-class MixtureGenerator(JointGenerator):
+class MixtureGenerator(SequentialGenerator):
     """A finite mixture for mixed data as a joint model: any columns given any others, in closed form.
 
     Within a component, levels are independent of all other columns, and the normal scores of numbers are multivariate
@@ -71,11 +67,6 @@ class MixtureGenerator(JointGenerator):
     ['housing', 'salary']
     """
 
-    restricts: ClassVar[bool] = True
-    attempts: ClassVar[int] = RULE_ATTEMPTS
-    takes_weights: ClassVar[bool] = True
-    draws_observed: ClassVar[bool] = True
-
     model_: Mixture
 
     def __init__(
@@ -99,37 +90,6 @@ class MixtureGenerator(JointGenerator):
         check_type(self.model_, "model_", Mixture)
         self.model_.check_columns(features)
 
-    def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
-        return self.draw_within(givens, streams, {}, weighted=False).values
-
-    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
-        """Draw whole rows, each column inside its restriction, given all before it (steps 2 and 3)."""
-        n, n_given = givens.shape
-        rows = np.full((n, len(self.model_.columns)), np.nan)
-        rows[:, :n_given] = givens
-        log_mass, known = np.zeros(n), list(range(n_given))
+    def _conditionals(self, rows: Floats, n_given: int) -> Iterator[MixtureConditional]:
         for j in range(n_given, rows.shape[1]):
-            conditional, own = self.model_.conditional(rows, known, j), streams.child("column", j)
-            restriction = within.get(j - n_given)
-            if restriction is None:
-                rows[:, j] = conditional.draw(own)
-            else:
-                found = conditional.draw_within(own, restriction)
-                assert found.log_mass is not None
-                log_mass += found.log_mass
-                rows[:, j] = found.values
-                if found.rejected.any():  # a rejected row continues with a value that is not allowed
-                    rows[found.rejected, j] = conditional.draw(streams.child("free", j))[found.rejected]
-            known.append(j)
-        rejected = np.isneginf(log_mass)
-        values = rows[:, n_given:]
-        values[rejected] = np.nan
-        return JointDraw(values, rejected, log_mass)
-
-    def _log_densities(self, table: Table) -> Floats:
-        first = self._layout.n_given
-        columns = [
-            self.model_.conditional(table.matrix, range(j), j).log_density(table.matrix[:, j])
-            for j in range(first, table.matrix.shape[1])
-        ]
-        return np.column_stack(columns)
+            yield self.model_.conditional(rows, range(j), j)

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, ClassVar
-
-import numpy as np
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Any
 
 from mcce.base.arrays import Floats
 from mcce.base.checks import check_count
 from mcce.exceptions import InputError, did_you_mean
 from mcce.generators.base import stored_as
-from mcce.generators.joint.base import JointGenerator
-from mcce.generators.joint.drawing import JointDraw, Withins
+from mcce.generators.joint.base import SequentialGenerator
 from mcce.generators.registry import register_generator
-from mcce.generators.requests import RULE_ATTEMPTS
-from mcce.rng import RowStreams
-from mcce.samplers.restricted import Within
 from mcce.samplers.vine.dvine import SETS, Families, library
-from mcce.samplers.vine.joint import JointVine
+from mcce.samplers.vine.joint import ColumnConditional, JointVine
 from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
 from mcce.wording import Value
@@ -26,7 +20,7 @@ from mcce.wording import Value
 
 @register_generator("vine")
 @stored_as("VineGenerator")
-class VineGenerator(JointGenerator):
+class VineGenerator(SequentialGenerator):
     """A vine copula as a joint model: one D-vine over all columns, with the empirical margins of the training data.
 
     The fixed features and the decision are at one end of its path. So each column given all before it,
@@ -77,11 +71,6 @@ class VineGenerator(JointGenerator):
     ['salary', 'savings']
     """
 
-    restricts: ClassVar[bool] = True
-    attempts: ClassVar[int] = RULE_ATTEMPTS
-    draws_observed: ClassVar[bool] = True
-    takes_weights: ClassVar[bool] = True
-
     model_: JointVine
 
     def __init__(
@@ -111,39 +100,10 @@ class VineGenerator(JointGenerator):
         library()
         self.model_ = JointVine.fit(as_copies(table), self.families, int(self.n_trees))
 
-    def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
-        return self.draw_within(givens, streams, {}, weighted=False).values
-
-    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
-        """Draw whole rows, each column inside its restriction, given all before it."""
-        n, n_given = givens.shape
-        values = np.empty((n, len(self.model_.columns) - n_given), order="F")
-        log_mass, known = np.zeros(n), self.model_.known(self.model_.cover(givens))
-        anything = Within(missing=np.ones(n, dtype=bool))
-        for k in range(values.shape[1]):
-            j = n_given + k
-            conditional, own = self.model_.conditional(j, known, n), streams.child("column", j)
-            found = conditional.draw_within(own, within.get(k, anything))
-            values[:, k] = found.values
-            if k in within:
-                assert found.log_mass is not None
-                log_mass += found.log_mass
-                if found.rejected.any():  # a rejected row continues with a value that is not allowed
-                    free = conditional.draw_within(streams.child("free", j), anything).values
-                    values[found.rejected, k] = free[found.rejected]
-            if k + 1 < values.shape[1]:
-                known = self.model_.columns[j].add_to(known, values[:, k])
-        rejected = np.isneginf(log_mass)
-        values[rejected] = np.nan
-        return JointDraw(values, rejected, log_mass)
-
-    def _log_densities(self, table: Table) -> Floats:
-        first, model = self._layout.n_given, self.model_
-        known = model.known(model.cover(table.matrix[:, :first]))
-        found = np.empty((table.n_rows, table.matrix.shape[1] - first))
-        for j in range(first, table.matrix.shape[1]):
-            conditional = model.conditional(j, known, table.n_rows)
-            found[:, j - first] = conditional.log_density(table.matrix[:, j])
-            if j + 1 < table.matrix.shape[1]:
-                known = model.columns[j].add_to(known, table.matrix[:, j])
-        return found
+    def _conditionals(self, rows: Floats, n_given: int) -> Iterator[ColumnConditional]:
+        model = self.model_
+        known = model.known(model.cover(rows[:, :n_given]))
+        for j in range(n_given, rows.shape[1]):
+            yield model.conditional(j, known, len(rows))
+            if j + 1 < rows.shape[1]:
+                known = model.columns[j].add_to(known, rows[:, j])

@@ -16,6 +16,7 @@ the slope of the margin's kernel estimate (`kernel_margin`).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ import scipy
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.samplers.base import BaseMeasure
 from mcce.samplers.copula.kernels import CDF, choose_rows
-from mcce.samplers.density import EVEN_PART, find_point_masses, smooth_distribution
+from mcce.samplers.density import EVEN_PART, ColumnDensity, find_point_masses, smooth_distribution
 from mcce.storage.fields import BOOL, FLOAT, check_codes, check_rising, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature
@@ -111,6 +112,12 @@ class Margin:
             return self.values, np.where(np.abs(times - whole) < 1e-6, whole, times)
         return np.repeat(self.values, np.rint(times).astype(np.int64)), None
 
+    @cached_property
+    def density(self) -> ColumnDensity:
+        """Point masses of a column of numbers, and the kernel estimate of the others (`kernel_margin`)."""
+        ends = float(self.values[0]), float(self.values[-1])
+        return ColumnDensity(self.values[self.atoms], np.diff(self.shares)[self.atoms], *kernel_margin(self), *ends)
+
     @property
     def cuts(self) -> Floats:
         """Thresholds of the latent variable: -inf, those between neighbouring values, inf."""
@@ -142,6 +149,18 @@ class Margin:
         point = _quantile(np.clip((below + upto) / 2, margin, 1 - margin))
         is_point = np.where(at < 0, self.ordered, ~self.atoms[at])
         return np.where(is_point, point, _quantile(below)), np.where(is_point, point, _quantile(upto))
+
+    def cover(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return the shares below, and up to and including, each value; their middle without point masses."""
+        after = np.searchsorted(self.values, values)
+        found = self.position(values) >= 0
+        below, upto = self.shares[after], self.shares[np.minimum(after + found, self.values.size)]
+        half = min(0.5 / self.count, 0.5)
+        if not self.atoms.any():
+            middle = np.clip((below + upto) / 2, half, 1.0 - half)
+            return middle, middle
+        middle = np.clip(below, half, 1.0 - half)
+        return np.where(found, below, middle - half), np.where(found, upto, middle + half)
 
     def positions_of(self, latent: Floats) -> Ints:
         """Return the position of the value that corresponds to each latent number."""
@@ -329,22 +348,12 @@ class Places:
         return np.asarray(self.is_atom | (self.slope > 0.0))
 
 
-def place_numbers(margin: Margin, kernel: tuple[Floats, Floats], values: Floats) -> Places:
-    """Return the positions of numbers, by atoms and a kernel estimate (`kernel_margin`) of the others."""
+def place_numbers(margin: Margin, values: Floats) -> Places:
+    """Return the positions of numbers, by atoms and a kernel estimate of the others (`Margin.density`)."""
     at = margin.position(values)
-    masses = np.diff(margin.shares)
-    atoms, atom_shares = margin.values[margin.atoms], np.cumsum([0.0, *masses[margin.atoms]])
     is_atom = (at >= 0) & margin.atoms[at]
-    knots, shares = kernel
-    rest = 1.0 - atom_shares[-1]
-    below = atom_shares[np.searchsorted(atoms, values)]
-    slope = np.zeros_like(values)
-    if knots.size:
-        below = below + rest * np.interp(values, knots, shares)
-        piece = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, knots.size - 2)
-        inside = (values >= knots[0]) & (values <= knots[-1])
-        slope = np.where(inside, rest * (np.diff(shares) / np.diff(knots))[piece], 0.0)
-    upto = np.minimum(below + np.where(is_atom, masses[at], 0.0), 1.0)
+    below, slope = margin.density.margin(values)
+    upto = np.minimum(below + np.where(is_atom, np.diff(margin.shares)[at], 0.0), 1.0)
     point = scipy.special.ndtri(np.clip(below, _LEAST, 1 - _LEAST))
     low = np.where(is_atom, scipy.special.ndtri(np.minimum(below, 1.0)), point)
     return Places(low, np.where(is_atom, scipy.special.ndtri(upto), point), is_atom, slope)

@@ -35,7 +35,7 @@ from mcce.samplers.base import (
 )
 from mcce.samplers.copula.conditional import GIVEN_CALLS, LatentConditional
 from mcce.samplers.copula.latent import check_correlations, fit_latent
-from mcce.samplers.copula.margins import Margin, Utilities, kernel_margin, place_numbers
+from mcce.samplers.copula.margins import Margin, Utilities, place_numbers
 from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
@@ -131,8 +131,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         self.density_points = density_points
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        self._check_parameters()
-        self.check_target(target.feature)
+        self.check_training(target)
         refuse_missing(self, given, target)
         place = place_in_root(given, target)
         if place is None:
@@ -146,8 +145,7 @@ class GaussianCopulaSampler(ConditionalSampler):
         self.given_margins_, self.target_margin_ = tuple(margins[:-1]), margins[-1]
         self.correlation_ = model.correlation[np.ix_(latents, latents)]
         self.is_number_ = target.feature.is_numeric
-        for prepared in ("_conditional", "_kernel"):
-            vars(self).pop(prepared, None)
+        vars(self).pop("_conditional", None)
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
@@ -156,7 +154,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         return self.sample_carrying(given, rng, None)[0]
 
     def sample_carrying(self, given: Table, rng: RowStreams, carried: object) -> tuple[Floats, object]:
-        self.check_fitted("correlation_")
         refuse_missing(self, given)
         z = self._draw_given(given, rng, carried)
         latent = self._conditional.draw_target(z, rng)
@@ -164,7 +161,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         return drawn, DrawnLatents(given.positions, drawn, self.correlation_, np.hstack([z, latent]))
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        self.check_fitted("correlation_")
         refuse_missing(self, given)
         margin, n = self.target_margin_, given.n_rows
         low, high = within.bounds(n)
@@ -197,7 +193,6 @@ class GaussianCopulaSampler(ConditionalSampler):
 
         A value is too extreme if the probability of values at least as extreme is below 1e-12.
         """
-        self.check_fitted("correlation_")
         margin = self.target_margin_
         if isinstance(margin, Utilities) or not self.is_number_:
             return np.asarray(self.log_density(given, values) > np.log(IMPOSSIBLE))
@@ -217,7 +212,6 @@ class GaussianCopulaSampler(ConditionalSampler):
         The density is that of the margin, a kernel estimate (`mcce.samplers.copula.margins.kernel_margin`), times that
         of the copula. It integrates to 1. It is 0 outside the kernel estimate, and for unobserved levels.
         """
-        self.check_fitted("correlation_")
         self.refuse_training_rows(training_rows)
         refuse_missing(self, given)
         margin = self.target_margin_
@@ -236,7 +230,6 @@ class GaussianCopulaSampler(ConditionalSampler):
 
     def distribution(self, given: Table) -> DistributionFunctions:
         """Return the distribution of each row over the observed values, integrated over `density_points` points."""
-        self.check_fitted("correlation_")
         refuse_missing(self, given)
         margin, n = self.target_margin_, given.n_rows
         if margin.n_latents == 0:
@@ -256,14 +249,12 @@ class GaussianCopulaSampler(ConditionalSampler):
         )
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("correlation_")
         margin = self.target_margin_
         if not self.is_number_ or margin.n_latents == 0 or isinstance(margin, Utilities):
             return "counting"
         return margin.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        self._check_parameters()
         super().check_state(given, target, n_rows)
         require(self.is_number_ == target.is_numeric, "is_number_ does not match the target")
         require(len(self.given_margins_) == len(given), "the number of given_margins_ is not that of the givens")
@@ -275,12 +266,6 @@ class GaussianCopulaSampler(ConditionalSampler):
     @cached_property
     def _conditional(self) -> LatentConditional:
         return LatentConditional(self.given_margins_, self.target_margin_, self.correlation_, self.particles)
-
-    @cached_property
-    def _kernel(self) -> tuple[Floats, Floats]:
-        if self.is_number_ and isinstance(self.target_margin_, Margin):
-            return kernel_margin(self.target_margin_)
-        return np.empty(0), np.empty(0)
 
     def _draw_given(self, given: Table, rng: RowStreams, carried: object) -> Floats:
         """Return latents of the givens: those of the previous sampler of the chain if valid, else new ones."""
@@ -301,7 +286,7 @@ class GaussianCopulaSampler(ConditionalSampler):
 
     def _number_density(self, given: Table, values: Floats, margin: Margin) -> tuple[Floats, Ints]:
         """Return probabilities of atoms and densities of other numbers, and -1 where both are 0."""
-        places = place_numbers(margin, self._kernel, values)
+        places = place_numbers(margin, values)
         is_atom, density = places.is_atom, np.where(places.is_atom, 1.0, places.slope)
         if is_atom.any():
             density[is_atom] = self._probability(given, places.low, places.high)[is_atom]
@@ -311,7 +296,7 @@ class GaussianCopulaSampler(ConditionalSampler):
             density = np.where(is_atom, density, density * ratio)
         return density, np.where(places.possible, 0, -1)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         for name in ("particles", "sweeps", "density_points"):
             check_count(getattr(self, name), name, self, 1, MOST_REPEATS)
 

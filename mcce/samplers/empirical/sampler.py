@@ -21,7 +21,6 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check, is_number
-from mcce.exceptions import InputError
 from mcce.rng import RowStreams, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.donors.density import PSEUDO_DONORS, MarginalDensity
@@ -43,7 +42,6 @@ from mcce.storage.fields import (
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import copies_at, count_copies, deviation_of, mean_of, quantiles
-from mcce.wording import Value
 
 ROWS = 500
 CANDIDATES = 0.01 * 1.4 ** np.arange(18)
@@ -218,10 +216,7 @@ class EmpiricalSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        self._check_parameters()
-        self.check_target(target.feature)
-        if not target.values.size:
-            raise InputError(Value(self), f" got no rows to learn {target.feature.name!r} from.")
+        self.check_training(target)
         vars(self).pop("weights_", None)
         self.scaling_ = Scaling.of(given, target.weights)
         self.order_ = np.argsort(target.values, kind="stable").astype(np.int64)  # missing values last
@@ -245,11 +240,9 @@ class EmpiricalSampler(ConditionalSampler):
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         if within is not None:
             return self.sample_within(given, rng, within).values
-        self.check_fitted("donors_")
         return self._shares(given, Within(), rng.uniform(), freely=True)[0]
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        self.check_fitted("donors_")
         drawn, share, missing = self._shares(given, within, rng.uniform())
         found = RestrictedDraw.of(drawn, np.isnan(drawn), log_of(share))
         if within.missing is None:
@@ -257,7 +250,6 @@ class EmpiricalSampler(ConditionalSampler):
         return found.or_missing(share, missing * within.allows_missing(given.n_rows), rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        self.check_fitted("donors_")
         supported = np.empty(values.size, dtype=bool)
         values = np.ascontiguousarray(values, dtype=np.float64)
         rows = self.scaling_.points(given)
@@ -265,7 +257,6 @@ class EmpiricalSampler(ConditionalSampler):
         return supported
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        self.check_fitted("donors_")
         values = np.ascontiguousarray(values, dtype=np.float64)
         n, margin, known = values.size, self.margin_, self.donors_[: self._n_known]
         share, number, missing, all_number = np.empty((4, n))
@@ -288,7 +279,6 @@ class EmpiricalSampler(ConditionalSampler):
         return np.where(is_missing, log_of(missing_probability), log_of(density) + log_of(1.0 - missing_probability))
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        self.check_fitted("donors_")
         missing = self._shares(given, Within())[2]
         total = np.where(missing < 1.0, 1.0 - missing, 1.0)
         return DistributionFunctions(
@@ -299,11 +289,9 @@ class EmpiricalSampler(ConditionalSampler):
         )
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("donors_")
         return self.margin_.base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        self._check_parameters()
         super().check_state(given, target, n_rows)
         require(self.scaling_.centre.size == len(given), "scaling_ does not match the columns")
         require(self.points_.shape[1] == self.scaling_.whole.size, "points_ does not match scaling_")
@@ -344,7 +332,7 @@ class EmpiricalSampler(ConditionalSampler):
     def _n_known(self) -> int:
         return int(self.donors_.size - np.isnan(self.donors_).sum())
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         fixed = is_number(self.bandwidth) and LEAST_BANDWIDTH <= float(self.bandwidth) <= MOST_BANDWIDTH
         must_be = f"it must be 'aicc', or a number from {LEAST_BANDWIDTH:g} to {MOST_BANDWIDTH:g}."
         check(self.bandwidth == "aicc" or fixed, self.bandwidth, "bandwidth", must_be, owner=self)

@@ -30,7 +30,7 @@ import scipy
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams, derive_key
 from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, supported_by
-from mcce.samplers.copula.margins import Margin, kernel_margin, place_numbers
+from mcce.samplers.copula.margins import Margin, place_numbers
 from mcce.samplers.density import ColumnDensity, find_point_masses
 from mcce.samplers.mixture import kernels
 from mcce.samplers.predictions import draw_levels
@@ -138,18 +138,9 @@ class Numbers:
         """Return the scores; NaN for symbols without a score."""
         if self.margin is None:
             return np.full(values.size, np.nan)
-        after = np.searchsorted(self.margin.values, values)
-        tied = self.margin.position(values) >= 0
-        share = (self.margin.shares[after] + self.margin.shares[np.minimum(after + tied, self.margin.values.size)]) / 2
-        least = min(0.5 / self.margin.count, 0.5)
-        score = scipy.special.ndtri(np.clip(share, least, 1.0 - least))
+        below, upto = self.margin.cover(values)
+        score = scipy.special.ndtri((below + upto) / 2)
         return np.where(self.symbols(values) == self.classes.size, score, np.nan)
-
-    @cached_property
-    def kernel(self) -> tuple[Floats, Floats]:
-        """The smooth part of the margin, for densities."""
-        assert self.margin is not None
-        return kernel_margin(self.margin)
 
     @property
     def base_measure(self) -> BaseMeasure:
@@ -208,16 +199,12 @@ class MixtureConditional:
             weights[:, -1] *= within.allows_missing(n)
         if isinstance(column, Levels):
             weights[:, : column.n_levels] *= within.level_mask(n, column.n_levels)
-            code = draw_levels(weights, rng, Within())
-            values = np.where(code == column.n_levels, np.nan, code)
-            return self._found(values, weights)
+            return RestrictedDraw.by_weight(np.append(np.arange(float(column.n_levels)), np.nan), weights, rng)
         low, high = within.bounds(n)
         k, margin = column.classes.size, column.margin
         weights[:, :k] *= (column.classes >= low[:, None]) & (column.classes <= high[:, None])
         if margin is None:
-            code = draw_levels(weights, rng, Within())
-            values = np.append(column.classes, np.nan)
-            return self._found(values[np.where(np.isnan(code), k, code).astype(np.intp)], weights)
+            return RestrictedDraw.by_weight(np.append(column.classes, np.nan), weights, rng)
         first = np.searchsorted(margin.values, low)
         last = np.searchsorted(margin.values, high, side="right") - 1
         possible = first <= last
@@ -234,7 +221,8 @@ class MixtureConditional:
         score = truncated_normal(self.means[rows, component], self.sds[rows, component], begin, end, rng.uniform())
         values = margin.values[np.clip(margin.positions_of(score), first, last)]
         known = np.append(column.classes, np.nan)[np.where(code < k, code, k).astype(np.intp)]
-        return self._found(np.where(code == k, values, known), weights)
+        total = weights.sum(axis=1)
+        return RestrictedDraw.of(np.where(code == k, values, known), ~(total > 0.0), log_of(total))
 
     def distribution(self) -> DistributionFunctions:
         """Return the distribution of each row over levels or training values."""
@@ -267,7 +255,7 @@ class MixtureConditional:
             return log_of(found)
         other = symbol == column.classes.size
         at = np.where(other, values, column.margin.values[0])
-        places = place_numbers(column.margin, column.kernel, at)
+        places = place_numbers(column.margin, at)
         score = np.where(places.is_atom, 0.0, places.low)[:, None]  # the interval of an atom may be unbounded
         z = (score - self.means) / self.sds
         point = self._log_parts() + 0.5 * score**2 - 0.5 * z**2 - np.log(self.sds)
@@ -305,11 +293,6 @@ class MixtureConditional:
             return parts
         a, b = ((bound[:, None] - self.means) / self.sds for bound in (low, high))
         return parts + log_normal_mass(a, b)
-
-    @staticmethod
-    def _found(values: Floats, weights: Floats) -> RestrictedDraw:
-        total = weights.sum(axis=1)
-        return RestrictedDraw.of(values, ~(total > 0.0), log_of(total))
 
 
 _LOG_TAU = float(np.log(2.0 * np.pi))
@@ -408,10 +391,6 @@ class Mixture:
         for column, feature in zip(self.columns, features):
             column.check_column(feature)
 
-    @property
-    def n_components(self) -> int:
-        return int(self.weights.size)
-
     @cached_property
     def first(self) -> Ints:
         """Position of the first symbol of each column in `shares`."""
@@ -467,22 +446,6 @@ class Mixture:
         kernels.predict_score(seen.scores, patterns.of_row, patterns.known, self.means, patterns.slopes, int(at), means)
         sds = np.sqrt(patterns.rest[:, :, at, at])[patterns.of_row]
         return MixtureConditional(column, log_weights, shares, means, sds)
-
-    def draw(self, matrix: Floats, known: Sequence[int], targets: Sequence[int], rng: RowStreams) -> Floats:
-        """Return the rows with the target columns drawn given the known ones."""
-        drawn, known = np.array(matrix, dtype=np.float64), list(known)
-        for j in targets:
-            drawn[:, j] = self.conditional(drawn, known, j).draw(rng.child("column", j))
-            known.append(j)
-        return drawn
-
-    def log_density(self, matrix: Floats, known: Sequence[int], targets: Sequence[int]) -> Floats:
-        """Return the log density of the target columns of each row given the known ones."""
-        total, known = np.zeros(len(matrix)), list(known)
-        for j in targets:
-            total += self.conditional(matrix, known, j).log_density(matrix[:, j])
-            known.append(j)
-        return total
 
     @cached_property
     def _log_shares(self) -> Floats:

@@ -13,7 +13,6 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count
-from mcce.exceptions import InputError
 from mcce.rng import RowStreams, hash_rows, resolve_seed
 from mcce.samplers.base import BaseMeasure, ConditionalSampler, RestrictedDraw, Within
 from mcce.samplers.copula.sampler import joint_table, place_in_root
@@ -82,10 +81,7 @@ class MixtureSampler(ConditionalSampler):
         self.random_state = random_state
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        self._check_parameters()
-        self.check_target(target.feature)
-        if not target.values.size:
-            raise InputError(f"{self!r} got no rows to learn {target.feature.name!r} from.")
+        self.check_training(target)
         seed = resolve_seed(self.random_state)
 
         def fit(table: Table) -> Mixture:
@@ -111,7 +107,6 @@ class MixtureSampler(ConditionalSampler):
         return self._conditional(given).supports(values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        self.check_fitted("mixture_")
         self.refuse_training_rows(training_rows)
         return self._conditional(given).log_density(values)
 
@@ -119,21 +114,18 @@ class MixtureSampler(ConditionalSampler):
         return self._conditional(given).distribution()
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("mixture_")
         return self.mixture_.columns[-1].base_measure
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        self._check_parameters()
         super().check_state(given, target, n_rows)
         self.mixture_.check_columns([*given, target])
 
     def _conditional(self, given: Table) -> MixtureConditional:
-        self.check_fitted("mixture_")
         _, first, place = np.unique(hash_rows(given.matrix), return_index=True, return_inverse=True)
         q, distinct = len(given.features), given.matrix[first]
         matrix = np.column_stack([distinct, np.full(len(distinct), np.nan)])
         return self.mixture_.conditional(matrix, range(q), q).take(place)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_count(self.max_components, "max_components", self, 1, MOST_COMPONENTS)
         resolve_seed(self.random_state)

@@ -14,7 +14,7 @@ are at least 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
@@ -78,6 +78,7 @@ class LinearSampler(RegressionSampler):
 
     handles = frozenset({"numeric"})
     keeps_constants = True
+    has_standard_errors: ClassVar[bool] = True  # whether `covariance_` is that of the coefficients
 
     coef_: Floats = learned(FLOAT, "columns + 1", finite=True)
     sigma_: float = learned(float, least=0.0)
@@ -95,11 +96,11 @@ class LinearSampler(RegressionSampler):
 
     def summary(self) -> Summary:
         """Return the estimated coefficients with their standard errors."""
-        self.check_fitted("design_")
         if self.always_missing_:
             return super().summary()
         names = ["const", *self.design_.columns]
-        return coefficient_table(names, self.estimate_, self.sigma_**2 * self.covariance_, self.about())
+        covariance = self.sigma_**2 * self.covariance_ if self.has_standard_errors else None
+        return coefficient_table(names, self.estimate_, covariance, self.about())
 
     def about(self) -> dict[str, Any]:
         """Return the entries above the table of coefficients."""
@@ -107,7 +108,6 @@ class LinearSampler(RegressionSampler):
 
     def predict(self, given: Table) -> Floats:
         """Return the linear predictor of each row."""
-        self.check_fitted("design_")
         return self.predict_with(self.coef_, given)
 
     def predict_with(self, coef: Floats, given: Table) -> Floats:
@@ -146,7 +146,6 @@ class DonorRegression(LinearSampler):
         return self.smoother_ is not None
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("design_")
         if self.always_missing_:
             return "counting"
         self.refuse_smoothing()

@@ -12,13 +12,13 @@ from __future__ import annotations
 import itertools
 from abc import abstractmethod
 from dataclasses import replace
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.rng import RowStreams
-from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, Within
+from mcce.samplers.base import IMPOSSIBLE, BaseMeasure, RestrictedDraw, Within
 from mcce.samplers.parametric.design import augmented
 from mcce.samplers.parametric.glm import (
     Cumulative,
@@ -36,8 +36,6 @@ from mcce.samplers.summary import Summary, coefficient_table
 from mcce.storage.fields import FLOAT, INT, learned, require
 from mcce.table import Column, Table
 from mcce.table.weights import mean_of
-
-Self = TypeVar("Self", bound="LevelSampler")
 
 
 class LevelSampler(RegressionSampler):
@@ -100,7 +98,6 @@ class LevelSampler(RegressionSampler):
 
     def log_probabilities(self, given: Table) -> Floats:
         """Return the log probability of every level for each row, given that the target is not missing."""
-        self.check_fitted("design_")
         out = np.full((given.n_rows, self.n_levels_), -np.inf)
         out[:, self.classes_] = self._log_class_probabilities(given)
         return out
@@ -111,10 +108,8 @@ class LevelSampler(RegressionSampler):
         if within is not None:
             log_p = np.where(within.level_mask(*log_p.shape), log_p, -np.inf)
         best = log_p.max(axis=1, keepdims=True)
-        possible = np.isfinite(best[:, 0])
-        weights = np.exp(log_p - np.where(possible[:, None], best, 0.0))
-        weights[~possible] = 1.0
-        return np.where(possible, rng.categorical(weights).astype(np.float64), np.nan)
+        weights = np.exp(log_p - np.where(np.isfinite(best), best, 0.0))
+        return RestrictedDraw.by_weight(np.arange(float(self.n_levels_)), weights, rng).values
 
     def probability_within(self, given: Table, within: Within) -> Floats:
         """Return the sum of the allowed levels' probabilities."""
@@ -137,11 +132,10 @@ class LevelSampler(RegressionSampler):
             shape = (self.classes_.size - 1, self.design_.n_columns)
             require(self.model_.coef.shape == shape, "model_ is not of the design and the classes")
         else:
-            require(self.classes_.size == 1 or self.has_another_model(), "model_ is missing")
+            require(self.classes_.size == 1, "model_ is missing")
 
     def summary(self) -> Summary:
         """Return the coefficients, with standard errors if they are estimated."""
-        self.check_fitted("design_")
         if self.always_missing_ or self.model_ is None:
             return super().summary()
         m = len(self.model_.coef)
@@ -152,10 +146,6 @@ class LevelSampler(RegressionSampler):
         covariance = None if self.model_.covariance is None else carry @ self.model_.covariance @ carry.T
         names = [f"level {code}: {name}" for code in self.classes_[1:] for name in ("const", *self.design_.columns)]
         return coefficient_table(names, estimate, covariance, {"Model": repr(self)})
-
-    def has_another_model(self) -> bool:
-        """Return whether the levels are modelled by something other than `model_`."""
-        return False
 
     def supports_complete(self, given: Table, values: Floats) -> Bools:
         """Return whether the probability of each level is above `IMPOSSIBLE`."""
@@ -170,7 +160,6 @@ class LevelSampler(RegressionSampler):
         return np.where(is_level, log_p[np.arange(values.size), np.where(is_level, codes, 0)], -np.inf)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("design_")
         return "counting"
 
     def _log_class_probabilities(self, given: Table) -> Floats:
@@ -345,7 +334,6 @@ class PolrSampler(LevelSampler):
 
     def summary(self) -> Summary:
         """Return coefficients and thresholds, without standard errors."""
-        self.check_fitted("design_")
         if self.always_missing_ or self.cumulative_ is None:
             return super().summary()
         estimate = np.append(self.cumulative_.coef, self.cumulative_.thresholds)
@@ -353,11 +341,10 @@ class PolrSampler(LevelSampler):
         return coefficient_table([*self.design_.columns, *thresholds], estimate, None, {"Model": repr(self)})
 
     def check_complete(self, n_rows: int) -> None:
-        super().check_complete(n_rows)
-        if self.cumulative_ is not None:
-            sizes = self.cumulative_.thresholds.size + 1, self.cumulative_.coef.size
-            wanted = self.classes_.size, self.design_.n_columns
-            require(sizes == wanted, "cumulative_ is not of the design and the classes")
-
-    def has_another_model(self) -> bool:
-        return self.cumulative_ is not None
+        if self.cumulative_ is None:
+            super().check_complete(n_rows)
+            return
+        sizes = self.cumulative_.thresholds.size + 1, self.cumulative_.coef.size
+        require(
+            sizes == (self.classes_.size, self.design_.n_columns), "cumulative_ is not of the design and the classes"
+        )

@@ -116,7 +116,6 @@ class MidastouchSampler(LinearSampler):
 
     def probabilities(self, given: Table) -> Floats:
         """Return the probability of each donor, in the order of `donors_`, for each row (step 3)."""
-        self.check_fitted("design_")
         predicted = self.design_.predict(given, self.betas_[:, 0], self.betas_[:, 1:])
         distance = np.abs(self.predictions_ - predicted)
         power = np.clip(-scipy.special.xlogy(self.kappa_, distance), *_BOUNDS)  # 0 for a kappa of 0
@@ -177,7 +176,6 @@ class MidastouchSampler(LinearSampler):
         return self.column_.log_with_uniform_part(density, values)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("design_")
         return "counting" if self.always_missing_ else self.column_.base_measure
 
     def check_complete(self, n_rows: int) -> None:

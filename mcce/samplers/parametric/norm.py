@@ -24,7 +24,6 @@ and Tate 1961, "Multivariate correlation models with mixed discrete and continuo
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 import scipy
@@ -51,8 +50,6 @@ from mcce.table import Column, Feature, Table
 from mcce.table.checks import LARGEST
 from mcce.table.grid import MOST_DECIMALS, decimals_of
 from mcce.table.weights import deviation_of, mean_of, place_of_copy, sorted_with_weights
-
-Self = TypeVar("Self", bound="NormSampler")
 
 _NEAREST = 1e-12  # distance from 0, where the slope of a root is infinite
 
@@ -226,7 +223,6 @@ class NormSampler(LinearSampler):
         return column.log_with_uniform_part(np.exp(density), values)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("design_")
         if self.always_missing_ or self.sigma_ == 0.0:
             return "counting"
         return require_density(self.column_, self).base_measure
@@ -635,6 +631,7 @@ class GaussianSampler(NormSampler):
     """
 
     keeps_constants = False
+    has_standard_errors = False
     proper = False
     random_state = 0
     transform = None

@@ -162,4 +162,4 @@ class PmmSampler(DonorRegression):
         check_count_of(self.donors_.size, "the number of donors_", 1, max(n_rows, MOST_DONORS))
 
     def _matching(self) -> Donors:
-        return Donors.of_one_fit(self.predictions_, self.donors_, self.n_donors)
+        return Donors(self.predictions_, self.donors_, np.array([0, self.donors_.size]), self.n_donors)

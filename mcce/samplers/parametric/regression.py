@@ -108,10 +108,7 @@ class RegressionSampler(ConditionalSampler):
         resolve_seed(self.random_state)
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        self.check_parameters()
-        self.check_target(target.feature)
-        if not target.values.size:
-            raise InputError(f"{self!r} got no rows to learn {target.feature.name!r} from.")
+        self.check_training(target)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)  # state of an earlier fit
         missing = np.isnan(target.values)
@@ -147,7 +144,6 @@ class RegressionSampler(ConditionalSampler):
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
         if within is not None:
             return self.sample_within(given, rng, within).values
-        self.check_fitted("design_")
         if self.always_missing_:
             return np.full(given.n_rows, np.nan)
         drawn = self.sample_complete(given, rng, None)
@@ -157,7 +153,6 @@ class RegressionSampler(ConditionalSampler):
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
         """Draw one allowed value for each row, or a missing value with its probability."""
-        self.check_fitted("design_")
         may_be_missing = within.allows_missing(given.n_rows)
         if self.always_missing_:
             nothing = np.full(given.n_rows, np.nan)
@@ -179,7 +174,6 @@ class RegressionSampler(ConditionalSampler):
         return found.or_missing(allowed, missing * may_be_missing, rng.uniform())
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        self.check_fitted("design_")
         missing = np.isnan(values)
         if self.always_missing_:
             return missing
@@ -190,7 +184,6 @@ class RegressionSampler(ConditionalSampler):
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         """Return the log density of known values, the log probability of missing ones."""
-        self.check_fitted("design_")
         self.refuse_training_rows(training_rows)
         known = np.flatnonzero(~np.isnan(values))
         out = np.full(values.size, 0.0 if self.always_missing_ else -np.inf)
@@ -205,7 +198,6 @@ class RegressionSampler(ConditionalSampler):
 
     def distribution(self, given: Table) -> DistributionFunctions:
         """Return the distribution of each row, with the probability of a missing value."""
-        self.check_fitted("design_")
         if self.always_missing_:
             return DistributionFunctions.always_missing(given.n_rows)
         if self.restricts_by_rejection:

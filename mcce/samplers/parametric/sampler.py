@@ -15,7 +15,7 @@ from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.smoothing import Smoothing, check_smoothing
 from mcce.samplers.summary import Summary
-from mcce.storage.fields import check_type
+from mcce.storage.fields import check_type, learned
 from mcce.table import Column, Feature, Table
 
 Chooser = TypeVar("Chooser", bound="ParametricSampler")
@@ -48,7 +48,7 @@ class ParametricSampler(ConditionalSampler):
     takes_weights = True
     discloses = "{sampler_}"
 
-    sampler_: RegressionSampler
+    sampler_: RegressionSampler = learned(RegressionSampler)
 
     def __init__(
         self,
@@ -66,62 +66,43 @@ class ParametricSampler(ConditionalSampler):
     def fit(self: Chooser, given: Table, target: Column) -> Chooser:
         self.check_target(target.feature)
         check_smoothing(self.smoothing, self)
-        chosen = self._make(_method(target.feature))
+        cls = _class_for(target.feature)
+        smoothed: Any = {"smoothing": self.smoothing} if cls is NormRankSampler else {}
+        chosen = cls(formula=self.formula, proper=self.proper, random_state=self.random_state, **smoothed)
         if self._fit_key is not None:
             chosen.seed_fit(self._fit_key)
         self.sampler_ = chosen.fit(given, target)
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
-        self.check_fitted("sampler_")
         return self.sampler_.sample(given, rng, within)
 
     def sample_within(self, given: Table, rng: RowStreams, within: Within) -> RestrictedDraw:
-        self.check_fitted("sampler_")
         return self.sampler_.sample_within(given, rng, within)
 
     def supports(self, given: Table, values: Floats) -> Bools:
-        self.check_fitted("sampler_")
         return self.sampler_.supports(given, values)
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
-        self.check_fitted("sampler_")
         return self.sampler_.log_density(given, values, training_rows)
 
     def distribution(self, given: Table) -> DistributionFunctions:
-        self.check_fitted("sampler_")
         return self.sampler_.distribution(given)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("sampler_")
         return self.sampler_.base_measure()
 
     def summary(self) -> Summary:
-        self.check_fitted("sampler_")
         return self.sampler_.summary()
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        check_type(self.sampler_, "sampler_", _METHODS[_method(target)])
+        check_type(self.sampler_, "sampler_", _class_for(target))
         self.sampler_.check_state(given, target, n_rows)
 
-    def _make(self, method: str) -> RegressionSampler:
-        shared: Any = {"formula": self.formula, "proper": self.proper, "random_state": self.random_state}
-        if method == "normrank":
-            return NormRankSampler(smoothing=self.smoothing, **shared)
-        return _METHODS[method](**shared)
 
-
-_METHODS: dict[str, type[NormRankSampler | LogregSampler | PolyregSampler | PolrSampler]] = {
-    "normrank": NormRankSampler,
-    "logreg": LogregSampler,
-    "polyreg": PolyregSampler,
-    "polr": PolrSampler,
-}
-
-
-def _method(feature: Feature) -> str:
+def _class_for(feature: Feature) -> type[NormRankSampler | LogregSampler | PolyregSampler | PolrSampler]:
     if feature.is_numeric:
-        return "normrank"
+        return NormRankSampler
     if feature.kind == "ordered":
-        return "polr"
-    return "logreg" if feature.n_levels <= 2 else "polyreg"
+        return PolrSampler
+    return LogregSampler if feature.n_levels <= 2 else PolyregSampler

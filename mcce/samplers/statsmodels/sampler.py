@@ -177,9 +177,7 @@ class StatsmodelsSampler(RegressionSampler):
 
     def __getattr__(self, name: str) -> Any:
         init = vars(self).get("init", {})
-        if name in init:
-            return init[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return init[name] if name in init else super().__getattribute__(name)
 
     @property
     def specification(self) -> Specification:
@@ -359,7 +357,6 @@ class StatsmodelsSampler(RegressionSampler):
         return column.log_with_uniform_part(np.exp(density), values)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("design_")
         if self.always_missing_ or self._has_levels or self.constant_ is not None:
             return "counting"
         return require_density(self.column_, self).base_measure
@@ -387,7 +384,6 @@ class StatsmodelsSampler(RegressionSampler):
 
     def summary(self) -> Summary:
         """Return the coefficients with their standard errors, as statsmodels prints them."""
-        self.check_fitted("design_")
         if self.always_missing_ or self.constant_ is not None:
             return super().summary()
         specification = self.specification
@@ -412,7 +408,6 @@ class StatsmodelsSampler(RegressionSampler):
         return eta if self.specification.is_identity else np.clip(eta, self.reach_[:, 0], self.reach_[:, 1])
 
     def _distribution(self, given: Table) -> RowDistribution:
-        self.check_fitted("design_")
         specification, eta = self.specification, self._linear(given)
         if specification.name == "QuantReg":
             return RowDistribution(QuantileGrid.arrange(eta, QUANTILES, self.extra_[:2], float(self.extra_[2])))

@@ -187,12 +187,10 @@ class TwoPartSampler(RegressionSampler):
         return np.where(is_smallest, log_of(at_smallest), rest)
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("design_")
         return "counting" if self.always_missing_ or self.rest_ is None else self.measure_
 
     def summary(self) -> Summary:
         """Return the coefficients of both parts."""
-        self.check_fitted("design_")
         if self.always_missing_ or self.rest_ is None:
             return super().summary()
         if self.model_ is None:

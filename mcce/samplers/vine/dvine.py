@@ -1,7 +1,8 @@
 """A D-vine whose first variable is the target: the distribution of the target given all others (pyvinecopulib).
 
 1. The variables form a path, the target first. Each edge, and each pair given the variables in between, has a pair
-   copula chosen by AIC (Bedford and Cooke 2002). Pair copulas are stored as arrays (family, rotation, parameters).
+   copula chosen by AIC (Bedford and Cooke 2002), tree by tree (Aas, Czado, Frigessi and Bakken 2009, section 4.2). Pair
+   copulas are stored as arrays (family, rotation, parameters).
 2. H(u | givens) is the component of the Rosenblatt transform for the target. With F(p | q) the distribution function of
    x_p given x_(p+1), ..., x_q, and B(q | p) that of x_q given x_p, ..., x_(q-1) (Aas, Czado, Frigessi and Bakken 2009,
    algorithm 4): F(p | q) = h_2(F(p | q - 1), B(q | p + 1)), B(q | p) = h_1(F(p | q - 1), B(q | p + 1)). `Known` has B(q
@@ -13,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -156,7 +157,9 @@ SETS = {
     "nonparametric": ("tll",),
 }
 NAMES = tuple(dict.fromkeys(name for names in SETS.values() for name in names))
+INDEPENDENT = "indep", 0, np.empty((0, 0))
 _LARGEST_GRID = 200
+_ALL = 2**31  # trees
 
 
 def library() -> Any:
@@ -187,40 +190,52 @@ class DVine:
     @classmethod
     def fit(
         cls,
-        below: Floats,
-        upto: Floats,
+        covers: Cover,
         discrete: Bools,
         families: str,
+        *,
+        n_trees: int = _ALL,
+        apart: Collection[tuple[int, int]] = (),
         weights: Floats | None = None,
     ) -> DVine:
-        """Choose and fit the pair copulas; the columns are the variables in the order of the path.
+        """Choose and fit the pair copulas tree by tree, each to the rows in which both variables are observed.
 
-        Integer weights repeat rows; others weight likelihoods and Kendall's tau.
+        Parameters
+        ----------
+        covers : two (rows, variables) arrays
+            Shares below, and up to and including, each value, in the order of the path; NaN where it is not observed.
+        discrete : array
+            Whether each variable has point masses.
+        families : a key of `SETS`
+        n_trees : int
+            Trees beyond it have independent pairs.
+        apart : pairs of positions of the path that are independent.
+        weights : array or None
+            Integer weights repeat rows; others weight likelihoods and Kendall's tau.
         """
         d = discrete.size
-        if d == 1:
-            return cls(discrete, (), np.empty(0, dtype=np.int64), ())
-        pv = library()
         counts = None if weights is None else whole_counts(weights, FINE * weights.size)
         if counts is not None:
-            below, upto, weights = np.repeat(below, counts, axis=0), np.repeat(upto, counts, axis=0), None
-        by_tau = families in ("parametric", "student")
-        controls = pv.FitControlsVinecop(
-            family_set=[getattr(pv.families, name) for name in SETS[families]],
-            parametric_method="itau" if by_tau else "mle",
-            num_threads=1,
-            weights=np.empty(0) if weights is None else weights,
-        )
-        path = pv.DVineStructure([*range(1, d + 1)])
-        data = np.asfortranarray(np.hstack([upto, below]))
-        vine = pv.Vinecop.from_data(data, controls, structure=path, var_types=types_of(discrete))
-        pairs = [vine.get_pair_copula(tree, edge) for tree in range(d - 1) for edge in range(d - 1 - tree)]
-        return cls(
-            discrete,
-            tuple(pair.family.name for pair in pairs),
-            np.array([pair.rotation for pair in pairs], dtype=np.int64),
-            tuple(np.array(pair.parameters, dtype=np.float64, order="C") for pair in pairs),
-        )
+            covers, weights = (np.repeat(covers[0], counts, axis=0), np.repeat(covers[1], counts, axis=0)), None
+        forward: list[Cover] = [(covers[0][:, k], covers[1][:, k]) for k in range(d)]
+        backward = list(forward)
+        found: list[tuple[str, int, Floats]] = []
+        for tree in range(d - 1):
+            ends = list(forward), list(backward)
+            for p in range(d - 1 - tree):
+                q = p + tree + 1
+                one, other = ends[0][p], ends[1][q]
+                if tree >= n_trees or (p, q) in apart or not _vary(one, other):
+                    found.append(INDEPENDENT)
+                    continue
+                pair, complete = _fit_pair(one, other, discrete[[p, q]], families, weights)
+                parameters = np.array(pair.bicop.parameters, dtype=np.float64, order="C")
+                found.append((pair.bicop.family.name, int(pair.bicop.rotation), parameters))
+                behind, ahead = pair.both(one, other)
+                forward[p] = np.where(complete, ahead[0], one[0]), np.where(complete, ahead[1], one[1])
+                backward[q] = np.where(complete, behind[0], other[0]), np.where(complete, behind[1], other[1])
+        rotations = np.array([each[1] for each in found], dtype=np.int64)
+        return cls(discrete, tuple(each[0] for each in found), rotations, tuple(each[2] for each in found))
 
     def check_state(self) -> None:
         """Raise if the parts do not form a vine, or pyvinecopulib rejects them."""
@@ -238,25 +253,15 @@ class DVine:
                 require(parameters.shape == (size, size) and 2 <= size <= _LARGEST_GRID, "parameters are not a grid")
                 require(bool((parameters >= 0.0).all() and parameters.sum() > 0.0), "parameters are not a density")
         try:
-            self.rebuilt  # noqa: B018
+            self.pairs  # noqa: B018
         except (RuntimeError, ValueError, TypeError, AttributeError) as error:
             require(False, f"pyvinecopulib rejects the pair copulas: {str(error).splitlines()[0]}")
 
     @cached_property
-    def rebuilt(self) -> Any:
-        """The vine as an object of the library; None without givens."""
-        d = self.discrete.size
-        if d == 1:
-            return None
-        pv = library()
-        trees = [[self.pairs[edge, edge + tree + 1].bicop for edge in range(d - 1 - tree)] for tree in range(d - 1)]
-        path = pv.DVineStructure([*range(1, d + 1)])
-        return pv.Vinecop.from_structure(structure=path, pair_copulas=trees, var_types=types_of(self.discrete))
-
-    @cached_property
     def pairs(self) -> dict[tuple[int, int], Pair]:
         """The pair copulas, by two positions of the path."""
-        pv, d = library(), self.discrete.size
+        d = self.discrete.size
+        pv: Any = library() if d > 1 else None
         places = [(edge, edge + tree + 1) for tree in range(d - 1) for edge in range(d - 1 - tree)]
         return {
             place: Pair(
@@ -273,8 +278,7 @@ class DVine:
 
     def known(self, n_trees: int | None = None) -> Known:
         """Return the state without known variables: the next one is the last of the path."""
-        last = self.discrete.size - 1
-        pairs = self.pairs if last else {}
+        last, pairs = self.discrete.size - 1, self.pairs
         return Known(lambda p, q: pairs[p, q], self.discrete, last, last if n_trees is None else n_trees)
 
     def given(self, below: Floats, upto: Floats) -> Known:
@@ -284,8 +288,25 @@ class DVine:
             known = known.and_next(below[:, k], upto[:, k])
         return known
 
-    def below(self, given_below: Floats, given_upto: Floats, share: Floats) -> Floats:
-        return self.given(given_below, given_upto).below(share)
+
+def _fit_pair(one: Cover, other: Cover, discrete: Bools, families: str, weights: Floats | None) -> tuple[Pair, Bools]:
+    """Return the pair copula of two variables, and the rows in which both are observed."""
+    pv, data = library(), joined(one, other)
+    complete: Bools = np.asarray(~np.isnan(data).any(axis=1))
+    controls = pv.FitControlsBicop(
+        family_set=[getattr(pv.families, name) for name in SETS[families]],
+        parametric_method="itau" if families in ("parametric", "student") else "mle",
+        num_threads=1,
+        weights=np.empty(0) if weights is None else weights[complete],
+    )
+    bicop = pv.Bicop.from_data(np.asfortranarray(data[complete]), controls, var_types=types_of(discrete))
+    return Pair(bicop, (bool(discrete[0]), bool(discrete[1]))), complete
+
+
+def _vary(one: Cover, other: Cover) -> bool:
+    """Return whether both variables vary in the rows where both are observed."""
+    complete = ~np.isnan(one[1] + other[1])
+    return all(bool((each[1][complete] != each[1][complete][:1]).any()) for each in (one, other))
 
 
 def types_of(discrete: Bools) -> list[str]:

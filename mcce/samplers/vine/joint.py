@@ -8,13 +8,12 @@
    are 0, columns before).
 3. A variable is observed only where all indicators before it in its column are 0; elsewhere it covers all shares from 0
    to 1, which imposes no condition.
-4. Pair copulas are fitted tree by tree to the rows in which both variables are observed (Aas, Czado, Frigessi and
-   Bakken 2009, section 4.2). Variables of one column, and constant ones, are independent.
+4. Variables of one column, and constant ones, are independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -22,10 +21,10 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats
 from mcce.rng import RowStreams
-from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin
+from mcce.samplers.copula.margins import Margin, by_frequency
 from mcce.samplers.restricted import RestrictedDraw, Within, log_of
-from mcce.samplers.vine.dvine import SETS, Cover, DVine, Known, Pair, joined, library, types_of
-from mcce.samplers.vine.sampler import OF_THE_MARGIN, VineConditional, cover
+from mcce.samplers.vine.dvine import DVine, Known
+from mcce.samplers.vine.sampler import OF_THE_MARGIN, VineConditional
 from mcce.storage.fields import FLOAT, check_codes, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
@@ -97,12 +96,6 @@ class JointColumn:
         return np.array(found, dtype=bool)
 
     @cached_property
-    def kernel(self) -> tuple[Floats, Floats]:
-        """The smooth part of the margin, for densities."""
-        assert self.margin is not None
-        return kernel_margin(self.margin)
-
-    @cached_property
     def chances(self) -> Floats:
         """Share of each level but the first among the rows without the levels before it."""
         shares = self.shares[1:]
@@ -123,7 +116,7 @@ class JointColumn:
             at += 1
             hidden[values == level, at:] = True
         if self.margin is not None and self.margin.n_latents:
-            low, high = cover(self.margin, np.where(is_missing, self.margin.values[0], values))
+            low, high = self.margin.cover(np.where(is_missing, self.margin.values[0], values))
             if self.discrete[at] and not self.margin.atoms.any():
                 half = min(0.5 / self.margin.count, 0.5)
                 low, high = np.maximum(low - half, 0.0), np.minimum(high + half, 1.0)
@@ -140,55 +133,6 @@ class JointColumn:
 def cover_indicator(is_one: Bools, share: float) -> tuple[Floats, Floats]:
     """Return the shares below, and up to and including, an indicator whose share of ones is `share`."""
     return np.where(is_one, 1.0 - share, 0.0), np.where(is_one, 1.0, 1.0 - share)
-
-
-INDEPENDENT = "indep", 0, np.empty((0, 0))
-
-
-def fit_path(
-    covers: tuple[Floats, Floats],
-    discrete: Bools,
-    families: str,
-    n_trees: int,
-    apart: Collection[tuple[int, int]],
-    weights: Floats | None,
-) -> DVine:
-    """Return the vine of variables in the order of the path; unobserved covers are NaN."""
-    pv, d = library(), discrete.size
-    names = [getattr(pv.families, name) for name in SETS[families]]
-    method = "itau" if families in ("parametric", "student") else "mle"
-    forward: list[Cover] = [(covers[0][:, k], covers[1][:, k]) for k in range(d)]
-    backward = list(forward)
-    found: list[tuple[str, int, Floats]] = []
-    for tree in range(d - 1):
-        ends = list(forward), list(backward)
-        for p in range(d - 1 - tree):
-            q = p + tree + 1
-            one, other = ends[0][p], ends[1][q]
-            if tree >= n_trees or (p, q) in apart or not _vary(one, other):
-                found.append(INDEPENDENT)
-                continue
-            data = joined(one, other)
-            complete = ~np.isnan(data).any(axis=1)
-            weight = np.empty(0) if weights is None else weights[complete]
-            controls = pv.FitControlsBicop(family_set=names, parametric_method=method, num_threads=1, weights=weight)
-            bicop = pv.Bicop.from_data(
-                np.asfortranarray(data[complete]), controls, var_types=types_of(discrete[[p, q]])
-            )
-            parameters = np.array(bicop.parameters, dtype=np.float64, order="C")
-            found.append((bicop.family.name, int(bicop.rotation), parameters))
-            pair = Pair(bicop, (bool(discrete[p]), bool(discrete[q])))
-            behind, ahead = pair.both(one, other)
-            forward[p] = np.where(complete, ahead[0], one[0]), np.where(complete, ahead[1], one[1])
-            backward[q] = np.where(complete, behind[0], other[0]), np.where(complete, behind[1], other[1])
-    rotations = np.array([each[1] for each in found], dtype=np.int64)
-    return DVine(discrete, tuple(each[0] for each in found), rotations, tuple(each[2] for each in found))
-
-
-def _vary(one: Cover, other: Cover) -> bool:
-    """Return whether both variables vary in the rows where both are observed."""
-    complete = ~np.isnan(one[1] + other[1])
-    return all(bool((each[1][complete] != each[1][complete][:1]).any()) for each in (one, other))
 
 
 @stateful("VineGenerator.Model")
@@ -218,7 +162,7 @@ class JointVine:
         below, upto = (side[:, ::-1] for side in made.cover(table.matrix))
         unknown = upto - below > 1.0 - 1e-12
         covers = np.where(unknown, np.nan, below), np.where(unknown, np.nan, upto)
-        vine = fit_path(covers, discrete, families, n_trees, made.apart(), table.weights)
+        vine = DVine.fit(covers, discrete, families, n_trees=n_trees, apart=made.apart(), weights=table.weights)
         return replace(made, vine=vine)
 
     def apart(self) -> set[tuple[int, int]]:
@@ -300,10 +244,7 @@ class ColumnConditional:
         elif self.column.levels.size:
             codes = self.column.levels.astype(np.intp)
             weights = self.levels * within.level_mask(n, int(codes.max()) + 1)[:, codes]
-            total = weights.sum(axis=1)
-            rejected = ~(total > 0.0)
-            chosen = rng.categorical(np.where(rejected[:, None], 1.0, weights))
-            found = RestrictedDraw.of(self.column.levels[chosen], rejected, log_of(total))
+            found = RestrictedDraw.by_weight(self.column.levels, weights, rng)
         else:
             found = RestrictedDraw.of(np.full(n, np.nan), np.ones(n, dtype=bool), np.full(n, -np.inf))
         assert found.log_mass is not None
@@ -320,7 +261,7 @@ class ColumnConditional:
         missing_probability = (1.0 - OF_THE_MARGIN) * self.missing + OF_THE_MARGIN * column.missing
         if self.ordered is not None:
             inside = np.where(is_missing, self.ordered.margin.values[0], values)
-            found = self.ordered.log_density(inside, column.kernel if column.is_number else _NOTHING)
+            found = self.ordered.log_density(inside)
         elif column.levels.size:
             matches = values[:, None] == column.levels
             shares = (1.0 - OF_THE_MARGIN) * self.levels + OF_THE_MARGIN * column.shares
@@ -328,6 +269,3 @@ class ColumnConditional:
         else:
             found = np.full(values.size, -np.inf)
         return np.where(is_missing, log_of(missing_probability), found + log_of(1.0 - missing_probability))
-
-
-_NOTHING = np.empty(0), np.empty(0)

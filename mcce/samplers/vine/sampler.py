@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -32,7 +31,7 @@ from mcce.samplers.base import (
     refuse_missing,
     supported_by,
 )
-from mcce.samplers.copula.margins import Margin, by_frequency, kernel_margin, place_numbers
+from mcce.samplers.copula.margins import Margin, by_frequency, place_numbers
 from mcce.samplers.ranks import DistributionFunctions
 from mcce.samplers.registry import register_sampler
 from mcce.samplers.restricted import log_of
@@ -41,7 +40,6 @@ from mcce.storage.fields import learned, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.table.weights import mean_of
-from mcce.wording import Value
 
 
 @stateful("vine.VineColumn")
@@ -71,20 +69,7 @@ class VineColumn:
     def cover(self, matrix: Floats) -> tuple[Floats, Floats]:
         """Return the shares below, and up to and including, the value of each row."""
         values = matrix[:, self.source]
-        return cover(self.margin, values if self.level < 0 else (values == self.level).astype(np.float64))
-
-
-def cover(margin: Margin, values: Floats) -> tuple[Floats, Floats]:
-    """Return the shares below, and up to and including, each value."""
-    after = np.searchsorted(margin.values, values)
-    found = margin.position(values) >= 0
-    below, upto = margin.shares[after], margin.shares[np.minimum(after + found, margin.values.size)]
-    half = min(0.5 / margin.count, 0.5)
-    if not margin.atoms.any():
-        middle = np.clip((below + upto) / 2, half, 1.0 - half)
-        return middle, middle
-    middle = np.clip(below, half, 1.0 - half)
-    return np.where(found, below, middle - half), np.where(found, upto, middle + half)
+        return self.margin.cover(values if self.level < 0 else (values == self.level).astype(np.float64))
 
 
 def read_variables(given: Table, weights: Floats | None = None) -> list[VineColumn]:
@@ -149,10 +134,7 @@ class VineConditional:
         shares, codes = self.margin.shares, self.margin.values.astype(np.intp)
         below = np.column_stack([self.below(np.full(n, share)) for share in shares])
         weights = np.maximum(np.diff(below, axis=1), 0.0) * within.level_mask(n, int(codes.max()) + 1)[:, codes]
-        total = weights.sum(axis=1)
-        rejected = ~(total > 0.0)
-        chosen = rng.categorical(np.where(rejected[:, None], 1.0, weights))
-        return RestrictedDraw.of(self.margin.values[chosen], rejected, log_of(total))
+        return RestrictedDraw.by_weight(self.margin.values, weights, rng)
 
     def distribution(self) -> DistributionFunctions:
         """Return the distribution of each row over the observed values."""
@@ -168,21 +150,18 @@ class VineConditional:
         margin = self.margin
         drawable, weights = margin.training_values
         near = supported_by(drawable, values, is_number=self.is_number, weights=weights)
-        below, upto = cover(margin, np.where(near, values, margin.values[0]))
+        below, upto = margin.cover(np.where(near, values, margin.values[0]))
         tails = np.minimum(self.below(upto), 1.0 - self.below(below))
         return np.asarray(near & ((tails > IMPOSSIBLE) | (margin.n_latents == 0)))
 
-    def log_density(self, values: Floats, kernel: tuple[Floats, Floats]) -> Floats:
-        """Return the log probability of levels and numbers with point mass, the log density of other numbers.
-
-        `kernel` is the smooth part of the margin (`mcce.samplers.copula.margins.kernel_margin`).
-        """
+    def log_density(self, values: Floats) -> Floats:
+        """Return the log probability of levels and numbers with point mass, the log density of other numbers."""
         margin = self.margin
         at = margin.position(values)
         if margin.n_latents == 0 or not self.is_number:
             low, high = margin.shares[np.maximum(at, 0)], margin.shares[np.maximum(at, 0) + 1]
             return np.where(at >= 0, log_of(self._mass(low, high)), -np.inf)
-        places = place_numbers(margin, kernel, values)
+        places = place_numbers(margin, values)
         low, high = scipy.special.ndtr(places.low), scipy.special.ndtr(places.high)
         low = np.where(places.is_atom, low, np.maximum(low - _STEP, 0.0))
         high = np.where(places.is_atom, high, np.minimum(high + _STEP, 1.0))
@@ -259,14 +238,11 @@ class VineSampler(ConditionalSampler):
         self.max_givens = max_givens
 
     def fit(self: Self, given: Table, target: Column) -> Self:
-        self._check_parameters()
-        self.check_target(target.feature)
+        self.check_training(target)
         refuse_missing(self, given, target)
-        if not target.values.size:
-            raise InputError(Value(self), f" got no rows to learn {target.feature.name!r} from.")
         self.margin_ = Margin.from_column(target)
         self.is_number_ = target.feature.is_numeric
-        below, upto = cover(self.margin_, target.values)
+        below, upto = self.margin_.cover(target.values)
         variables = read_variables(given, target.weights) if self.margin_.n_latents else []
         covers = [variable.cover(given.matrix) for variable in variables]
         score = scipy.special.ndtri((below + upto) / 2)
@@ -276,8 +252,7 @@ class VineSampler(ConditionalSampler):
         discrete = np.array([bool(self.margin_.atoms.any()), *(v.is_discrete for v in self.variables_)])
         columns = [(below, upto), *(covers[k] for k in chosen)]
         lows, highs = (np.column_stack(each) for each in zip(*columns))
-        self.vine_ = DVine.fit(lows, highs, discrete, self.families, target.weights)
-        vars(self).pop("_kernel", None)
+        self.vine_ = DVine.fit((lows, highs), discrete, self.families, weights=target.weights)
         return self
 
     def sample(self, given: Table, rng: RowStreams, within: Within | None = None) -> Floats:
@@ -291,17 +266,15 @@ class VineSampler(ConditionalSampler):
 
     def log_density(self, given: Table, values: Floats, training_rows: Ints | None = None) -> Floats:
         self.refuse_training_rows(training_rows)
-        return self._conditional(given).log_density(values, self._kernel)
+        return self._conditional(given).log_density(values)
 
     def distribution(self, given: Table) -> DistributionFunctions:
         return self._conditional(given).distribution()
 
     def base_measure(self) -> BaseMeasure:
-        self.check_fitted("vine_")
         return self.margin_.base_measure if self.is_number_ else "counting"
 
     def check_state(self, given: Sequence[Feature], target: Feature, n_rows: int) -> None:
-        self._check_parameters()
         super().check_state(given, target, n_rows)
         require(self.is_number_ == target.is_numeric, "is_number_ does not match the target")
         self.margin_.check_column(target, n_rows)
@@ -310,23 +283,14 @@ class VineSampler(ConditionalSampler):
         discrete = [bool(self.margin_.atoms.any()), *(variable.is_discrete for variable in self.variables_)]
         require(self.vine_.discrete.tolist() == discrete, "vine_ does not match the variables")
 
-    @cached_property
-    def _kernel(self) -> tuple[Floats, Floats]:
-        return kernel_margin(self.margin_)
-
     def _conditional(self, given: Table) -> VineConditional:
-        covers = self._cover_givens(given)
-        return VineConditional(self.margin_, self.is_number_, self.vine_.given(*covers).below)
-
-    def _cover_givens(self, given: Table) -> tuple[Floats, Floats]:
-        """Return the shares below and up to each variable of the givens."""
-        self.check_fitted("vine_")
         refuse_missing(self, given)
         covers = [variable.cover(given.matrix) for variable in self.variables_]
         shape = (given.n_rows, len(covers))
-        return np.array([c[0] for c in covers]).T.reshape(shape), np.array([c[1] for c in covers]).T.reshape(shape)
+        below, upto = (np.array([cover[side] for cover in covers]).T.reshape(shape) for side in (0, 1))
+        return VineConditional(self.margin_, self.is_number_, self.vine_.given(below, upto).below)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_count(self.max_givens, "max_givens", self, 0, 1000)
         if self.families not in SETS:
             raise InputError(f"families of VineSampler is {self.families!r}; {did_you_mean(self.families, SETS)}")

@@ -14,7 +14,8 @@ from mcce.rng import RowStreams
 from mcce.samplers.donors.survctree import log_rank_scores
 from mcce.storage.state import from_state, to_state
 from mcce.table import Column, Schema
-from mcce.testing import CHECKS, GOODNESS_OF_FIT, check_no_givens, check_sampler
+from mcce.testing import CHECKS, GOODNESS_OF_FIT, check_sampler
+from mcce.testing.samplers import check_no_givens
 from mcce.trees.ctree import tree as ctree
 from tests.samplers.parametric.problem import encode
 

@@ -14,7 +14,8 @@ from mcce import InputError, SamplerError, TwoLevelSampler, Within
 from mcce.rng import RowStreams
 from mcce.storage.state import from_state, to_state
 from mcce.table import Column, Table
-from mcce.testing import CHECKS, GOODNESS_OF_FIT, check_no_givens
+from mcce.testing import CHECKS, GOODNESS_OF_FIT
+from mcce.testing.samplers import check_no_givens
 from tests.samplers.parametric.problem import encode
 
 NLME = json.loads((Path(__file__).parents[2] / "fixtures" / "nlme" / "lme.json").read_text())["cases"]

@@ -15,6 +15,7 @@ from mcce.testing import CHECKS, GOODNESS_OF_FIT
 from tests.extras import NO_VINE
 from tests.marks import nightly_but_named
 from tests.samplers.parametric.test_sampler import encode
+from tests.samplers.vine.whole import in_library
 
 pytest.importorskip("pyvinecopulib", reason=NO_VINE)
 
@@ -62,9 +63,9 @@ def test_t_copula_is_a_vine_of_student_pairs():
     far = np.einsum("ij,jk,ik->i", x[:, 1:], inverse, x[:, 1:])
     scale = np.sqrt((nu + far) / (nu + 3) * (1.0 - R[0, 1:] @ inverse @ R[1:, 0]))
     mean = x[:, 1:] @ inverse @ R[1:, 0]
-    found = vine.below(u[:, 1:], u[:, 1:], u[:, 0])
+    found = vine.given(u[:, 1:], u[:, 1:]).below(u[:, 0])
     np.testing.assert_allclose(found, stats.t.cdf((x[:, 0] - mean) / scale, nu + 3), atol=1e-7)
-    density = vine.rebuilt.pdf(np.asfortranarray(u))
+    density = in_library(vine).pdf(np.asfortranarray(u))
     by_scipy = stats.multivariate_t(shape=R, df=nu).logpdf(x) - stats.t.logpdf(x, nu).sum(axis=1)
     np.testing.assert_allclose(np.log(density), by_scipy, atol=1e-7)
 
@@ -89,7 +90,7 @@ def test_target_given_points_matches_the_normal():
     slopes = np.linalg.solve(R[1:, 1:], R[1:, 0])
     sd = np.sqrt(1.0 - R[0, 1:] @ slopes)
     u = stats.norm.cdf(z)
-    found = gaussian_vine([False] * 4).below(u[:, 1:], u[:, 1:], u[:, 0])
+    found = gaussian_vine([False] * 4).given(u[:, 1:], u[:, 1:]).below(u[:, 0])
     np.testing.assert_allclose(found, stats.norm.cdf((z[:, 0] - z[:, 1:] @ slopes) / sd), atol=1e-6)
 
 
@@ -100,7 +101,7 @@ def test_target_given_an_interval_matches_the_normal():
         bound = stats.norm.ppf(np.clip([t, a, b], 1e-12, 1 - 1e-12))
         joint = stats.multivariate_normal(cov=[[1, 0.6], [0.6, 1]])
         expected = (joint.cdf(bound[[0, 2]]) - joint.cdf(bound[[0, 1]])) / (b - a)
-        found = vine.below(np.array([[a]]), np.array([[b]]), np.array([t]))
+        found = vine.given(np.array([[a]]), np.array([[b]])).below(np.array([t]))
         assert found[0] == pytest.approx(expected, abs=1e-4)
 
 

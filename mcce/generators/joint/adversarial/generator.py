@@ -13,10 +13,11 @@ from mcce.generators.base import stored_as
 from mcce.generators.joint.adversarial.growing import Coding, grow
 from mcce.generators.joint.adversarial.leaves import Leaves
 from mcce.generators.joint.base import JointGenerator
-from mcce.generators.joint.drawing import JointDraw, Withins
+from mcce.generators.joint.drawing import Withins
 from mcce.generators.registry import register_generator
 from mcce.generators.requests import RULE_ATTEMPTS
 from mcce.rng import RowStreams, derive_key
+from mcce.samplers import RestrictedDraw
 from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
 
@@ -124,7 +125,7 @@ class AdversarialForest(JointGenerator):
     def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
         return self.model_.draw(givens, streams)
 
-    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> RestrictedDraw:
         """Draw whole rows inside restrictions, with leaves weighted by the probability of the restrictions."""
         return self.model_.draw_within(givens, streams, within)
 

@@ -45,8 +45,8 @@ from mcce.generators.joint.adversarial.kernels import (
     leaf_masses,
     multiply_column,
 )
-from mcce.generators.joint.drawing import JointDraw
 from mcce.rng import RowStreams, hash_rows
+from mcce.samplers import RestrictedDraw
 from mcce.samplers.restricted import Within
 from mcce.storage.fields import FLOAT, INT, INT32, check_array, check_between, require, stored
 from mcce.storage.state import stateful
@@ -293,7 +293,7 @@ class Leaves:
                   *of_leaves, normal, smoothing, out)  # fmt: skip
         return out
 
-    def draw_within(self, givens: Floats, streams: RowStreams, within: Mapping[int, Within]) -> JointDraw:
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Mapping[int, Within]) -> RestrictedDraw:
         """Draw the other columns given the first ones, inside restrictions of some (steps 4 and 5)."""
         n, n_given = givens.shape
         n_drawn = len(self.codings) - n_given
@@ -324,7 +324,7 @@ class Leaves:
                         n_given + k, leaf_of[rows], u_code[rows], u_spread[rows], allowed_of[k]
                     )
         values[rejected] = np.nan
-        return JointDraw(values, rejected, log_mass)
+        return RestrictedDraw(values, rejected, log_mass)
 
     def _draw_inside(self, j: int, leaf_of: Ints, u_code: Floats, u_spread: Floats, allowed: tuple[Any, ...]) -> Floats:
         first, has_mass, *rest = self._parts

@@ -12,12 +12,13 @@ from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError
 from mcce.generators.base import stored_as
 from mcce.generators.joint.base import JointGenerator
-from mcce.generators.joint.drawing import JointDraw, Withins
+from mcce.generators.joint.drawing import Withins
 from mcce.generators.joint.made.network import Bins, Network
 from mcce.generators.joint.made.training import train
 from mcce.generators.registry import register_generator
 from mcce.generators.requests import RULE_ATTEMPTS
 from mcce.rng import RowStreams, derive_key
+from mcce.samplers import RestrictedDraw
 from mcce.table import Kind, Table
 from mcce.table.weights import as_copies
 from mcce.wording import Value
@@ -135,7 +136,7 @@ class Made(JointGenerator):
     def _draw(self, givens: Floats, streams: RowStreams) -> Floats:
         return self.model_.draw(givens, streams)
 
-    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> JointDraw:
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Withins, *, weighted: bool) -> RestrictedDraw:
         """Draw whole rows, each column inside its restriction, one after the other."""
         return self.model_.draw_within(givens, streams, within)
 

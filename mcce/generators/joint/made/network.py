@@ -29,9 +29,9 @@ from functools import cached_property
 import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
-from mcce.generators.joint.drawing import JointDraw
 from mcce.generators.joint.made.kernels import run
 from mcce.rng import RowStreams
+from mcce.samplers import RestrictedDraw
 from mcce.samplers.density import ColumnDensity
 from mcce.samplers.restricted import Within
 from mcce.storage.fields import BOOL, FLOAT, INT, check_between, check_count_of, require, stored
@@ -244,7 +244,7 @@ class Network:
         """Draw the other columns given the first ones."""
         return self.draw_within(givens, streams, {}).values
 
-    def draw_within(self, givens: Floats, streams: RowStreams, within: Mapping[int, Within]) -> JointDraw:
+    def draw_within(self, givens: Floats, streams: RowStreams, within: Mapping[int, Within]) -> RestrictedDraw:
         """Draw the other columns given the first ones, each inside its restriction, one after the other.
 
         As in a chain, the weight of a draw is the product of the masses allowed at each step.
@@ -267,7 +267,7 @@ class Network:
             values[:, k] = bins.decode(codes[:, self.n_given + k], streams.uniform(), within.get(k))
         rejected = np.isneginf(log_mass)
         values[rejected] = np.nan
-        return JointDraw(values, rejected, log_mass)
+        return RestrictedDraw(values, rejected, log_mass)
 
     def log_densities(self, matrix: Floats) -> Floats:
         """Return the log density of each column that is not given, given all before it."""
