@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
-from mcce.base.checks import check, check_count, check_share, is_number
+from mcce.base.checks import check, check_count, check_flag, check_share, is_number
 from mcce.base.files import atomic_write
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
 from mcce.generators.graph import Graph
@@ -401,6 +401,7 @@ class Counterfactuals:
         words : bool
             Whether to use labels for features, and units and formats for values.
         """
+        check_flag(words, "words")
         table = change_table(self)
         return self._as_explained(in_words(table, table["feature"], self.names) if words else table)
 
@@ -433,6 +434,7 @@ class Counterfactuals:
             Whether to add `se`, the Monte Carlo standard error of each mean. This takes as long as `explain`; see
             `standard_errors`.
         """
+        check_flag(standard_errors, "standard_errors")
         errors: Mapping[str, float] = dict(self.standard_errors()) if standard_errors else self._standard_errors
         n_explained = len(np.unique(owners(self)))
         figures = count_figures(len(self.factuals), n_explained, self.unexplained)
@@ -561,6 +563,7 @@ class Counterfactuals:
         whether it has the wanted decision; `without`, the prediction with all other changes, and `needed`, whether it
         lacks the wanted decision.
         """
+        check_flag(words, "words")
         _, row = find_row(self, id, rank)
         if row is None:
             raise InputError(unexplained_sentence(self.unexplained, id) + " Choose another id.")
@@ -620,6 +623,7 @@ class Counterfactuals:
         feature
         salary   alone   R1  Income is too low
         """
+        check_flag(every, "every")
         factual, row = find_row(self, id, 1)
         own = self.factuals[self.frame.columns].iloc[[factual]]
         n = check_count(n, "n")
@@ -675,6 +679,7 @@ class Counterfactuals:
         >>> found.why_unexplained(poor.index[0], prove=True)["proof"].partition(":")[0]
         'none exists'
         """
+        check_flag(prove, "prove")
         factual, row = find_row(self, id, 1)
         if row is not None:
             raise InputError(f"factual {spell(id)} has a counterfactual; see sentence({spell(id)}).")
@@ -1198,6 +1203,7 @@ class Counterfactuals:
         >>> text.splitlines()[0]
         'id;rank;age;salary;savings;prediction;L0;gower;gower_sum;log_density;plausibility'
         """
+        check_flag(spreadsheet_safe, "spreadsheet_safe")
         table = side_by_side(self.frame, self.measures)
         table = escape_formulas(table) if spreadsheet_safe else table
         options = {"index": False, **options}
