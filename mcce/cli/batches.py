@@ -19,10 +19,10 @@ from mcce.batches import BatchResult, Letters
 from mcce.batches.folder import UNLETTERED
 from mcce.cli.checking import demands, explain_options, given_names, named_by_text, read_constraints
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, notify
-from mcce.cli.fitting import kept_fixed, known_levels, load_explainer, rows_like
+from mcce.cli.fitting import kept_fixed, load_explainer, read_like, values_of
 from mcce.cli.options import check_letters, complete, is_given
 from mcce.cli.outputs import WORKBOOK, check_outputs, print_unlettered, write_workbook
-from mcce.cli.tables import WORKBOOKS, ReadOptions, check_columns, read_table
+from mcce.cli.tables import WORKBOOKS, ReadOptions, check_columns
 from mcce.constraints import Constraint
 from mcce.exceptions import InputError
 from mcce.table import Schema
@@ -145,10 +145,8 @@ def _frames(paths: Sequence[Path], schema: Schema, arguments: argparse.Namespace
     """Read files as `mcce explain` does; raise on a cell that cannot be read."""
     options = ReadOptions.from_arguments(arguments)
     for path in paths:
-        rows = read_table("--explain", str(path), options, arguments.sheet.get("explain"))
-        rows = rows.unescaped(known_levels(schema), arguments.id)
-        check_columns("the feature", schema.names, rows.table, rows.path)
-        frame = rows_like(rows, schema)
+        rows = read_like("--explain", str(path), schema, options, arguments.sheet.get("explain"), arguments.id)
+        frame = values_of(rows, schema)
         if arguments.id is not None:
             check_columns("--id", [arguments.id], rows.table, rows.path)
             frame[arguments.id] = rows.table[arguments.id].map(str, na_action="ignore")
@@ -167,6 +165,3 @@ def _write_table(result: BatchResult, path: Path, arguments: argparse.Namespace)
         else:
             (escape_formulas(found) if arguments.spreadsheet_safe else found).to_csv(beside, index=False)
     notify(f"wrote {len(found)} rows to {path}")
-
-
-__all__ = ["load_explainer", "run_explain_batches"]

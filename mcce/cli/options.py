@@ -417,12 +417,16 @@ def complete(given: argparse.Namespace) -> argparse.Namespace:
     return argparse.Namespace(**{"config": None, "force": False, **defaults, **of_file, **typed})
 
 
+READ = ("train", "explain", "explainer", "model", "constraints", "graph", "texts")  # options that name files to read
 NEEDED = {
     "fit": ("train",),
     "explain": ("train", "explain"),
     "letters": ("train", "explain", "letters"),
     "explain-batches": ("explainer", "explain"),
 }
+
+
+FOLDERS = ("FOLDER", "--explain")
 
 
 def check_needed(given: argparse.Namespace) -> None:
@@ -436,14 +440,14 @@ def check_needed(given: argparse.Namespace) -> None:
     absent = [option.flag for option in OPTIONS if option.name in needed and getattr(arguments, option.name) is None]
     if absent:
         given.refuse(f"the following arguments are required: {', '.join(absent)}")
-    check_exist({f"--{name}": getattr(arguments, name) for name in ("train", "explain", "explainer", "model")})
+    check_exist({f"--{name}": path for name in READ if isinstance(path := getattr(arguments, name), str)})
 
 
 def check_exist(paths: Mapping[str, str | None]) -> None:
-    """Raise if a file or folder does not exist; keys are the arguments that name them."""
+    """Raise if a file does not exist, or a file or folder of `FOLDERS`; keys are the arguments that name them."""
     for role, path in paths.items():
-        if path is not None and not Path(path).exists():
-            what = "file or folder" if role == "FOLDER" else "file"
+        if path is not None and not (Path(path).exists() if role in FOLDERS else Path(path).is_file()):
+            what = "file or folder" if role in FOLDERS else "file"
             raise InputError(f"{role} {path}: there is no such {what}; check its name and folder.")
 
 
@@ -458,12 +462,11 @@ def _files_of(files: Sequence[str]) -> dict[str, str]:
 
 def read_config(path: str) -> dict[str, Any]:
     """Return the options of a TOML file, checked."""
+    check_exist({"--config": path})
     from mcce.constraints import available_constraints
     from mcce.constraints.reading import parse_file
 
     where = f"--config {path}"
-    if not Path(path).is_file():
-        raise InputError(f"{where}: there is no such file; check its name and folder.")
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
