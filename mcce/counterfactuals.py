@@ -37,7 +37,6 @@ from mcce.report.plots.change import ShownChange, draw_change, draw_plans
 from mcce.report.principal import reasons_table, repaired_by
 from mcce.report.reasons import ALREADY, UNREADABLE
 from mcce.report.result_letters import as_paragraphs
-from mcce.report.result_words import answers, change_table, printed_result, sentence, sentences
 from mcce.report.rows import (
     best_rows,
     cases_of_100,
@@ -49,7 +48,17 @@ from mcce.report.rows import (
 )
 from mcce.report.rule_set import RuleSet
 from mcce.report.suspicious import Answered, find_suspicious
-from mcce.report.words import count_figures, measure_figures, spread_figures, unexplained_sentence
+from mcce.report.words import (
+    answers,
+    change_table,
+    count_figures,
+    measure_figures,
+    printed_result,
+    sentence,
+    sentences,
+    spread_figures,
+    unexplained_sentence,
+)
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.registry import Recipe
 from mcce.storage import load_fields, save_fields

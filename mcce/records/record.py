@@ -16,8 +16,8 @@ from mcce.constraints import Constraint, OfFactuals
 from mcce.exceptions import InputError
 from mcce.records.canonical import HASH, cell, figure, hash_of, to_json
 from mcce.report.reasons import ALREADY, UNREADABLE
-from mcce.report.result_words import change_table
 from mcce.report.rows import Result, owners
+from mcce.report.words import change_table
 
 FORMAT, VERSION = "mcce record", 1
 

@@ -19,16 +19,9 @@ from mcce.report.languages import Texts, read_texts
 from mcce.report.letter_layout import Case, Letter, write_letter
 from mcce.report.principal import Reasons
 from mcce.report.reasons import ALREADY, UNREADABLE
-from mcce.report.rows import (
-    Result,
-    changes_in_words,
-    consequences_in_words,
-    find_row,
-    follows_in_words,
-    held_back,
-    owners,
-)
+from mcce.report.rows import Result, find_row, held_back, owners
 from mcce.report.rules import rules_in_words
+from mcce.report.words import changes_in_words, consequences_in_words, follows_in_words
 from mcce.table.checks import find_labels
 
 OwnTexts: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | None

@@ -1,4 +1,4 @@
-"""The rows of a result and their factuals: the rows of each factual, the cells that differ, and both in words.
+"""The rows of a result and their factuals: the rows of each factual, and the cells that differ.
 
 `Result` is the part of `mcce.Counterfactuals` that reports read; the functions here and in the modules of sentences,
 letters and pages accept any object with these attributes.
@@ -6,7 +6,7 @@ letters and pages accept any object with these attributes.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from mcce.base.arrays import Bools, Ints
 from mcce.exceptions import InputError, spell, spell_all
 from mcce.report.changes import differing_cells
-from mcce.report.languages import Texts, read_texts
-from mcce.report.names import Names, is_same
+from mcce.report.names import Names
 from mcce.report.suspicious import STOP
-from mcce.report.words import Change, follow_sentence
 from mcce.table.checks import find_labels
 from mcce.wording import Either, Parameter, PythonOnly
 
@@ -168,44 +166,6 @@ def incidental_cells(found: Result, rows: Ints | None = None) -> Bools:
     return cells if rows is None else cells[rows]
 
 
-def changes_in_words(
-    found: Result, rows: Ints | None = None, names: Names | None = None
-) -> Iterator[tuple[int, int, list[Change]]]:
-    """Yield for rows of `frame`, all by default, the position of the factual, that of the row, and its changes.
-
-    The names are those of the result unless others are given.
-    """
-    rows, names = np.arange(len(found)) if rows is None else rows, names or found.names
-    before, changed = compare_rows(found, rows)
-    owner, along = owners(found)[rows], incidental_cells(found, rows)
-    for k, row in enumerate(rows.tolist()):
-        changes = []
-        for j in np.flatnonzero(changed[k]).tolist():
-            name = found.frame.columns[j]
-            old, new = names.pair(name, before.iloc[k, j], found.frame.iloc[row, j])
-            changes.append(Change(names.label(name), old, new, bool(along[k, j])))
-        yield int(owner[k]), row, changes
-
-
-def follows_in_words(
-    found: Result, factual: int, row: int, names: Names | None = None, texts: Texts | None = None
-) -> str:
-    """Return the changes of the derived features in a row of `frame` as a sentence; empty without any."""
-    names, changes = names or found.names, []
-    for name in found.frame.columns[found.frame.columns.isin(found.derived)]:
-        before, after = found.factuals[name].iloc[factual], found.frame[name].iloc[row]
-        if not is_same(before, after):
-            changes.append((names.label(name), _way(found, name, before, after), names.pair(name, before, after)[1]))
-    return follow_sentence(changes, texts)
-
-
-def _way(found: Result, name: Any, before: Any, after: Any) -> str:
-    """Return the key of the text that describes a change of a feature."""
-    if found.kinds.get(name) != "numeric" or pd.isna(before) or pd.isna(after):
-        return "becomes"
-    return "rises" if after > before else "falls"
-
-
 def usual_consequences(found: Result, row: int) -> list[tuple[str, Any, Any]]:
     """Return the consequences of the actions of a row of `frame`: each feature with its usual range."""
     table = found.consequences
@@ -218,19 +178,3 @@ def usual_consequences(found: Result, row: int) -> list[tuple[str, Any, Any]]:
 def cases_of_100(found: Result, row: int) -> int:
     """Return in how many of 100 cases the actions of a row reach the decision, at most 99."""
     return min(int(100 * found.measures["p_valid"].iloc[row] + 1e-9), 99)
-
-
-def consequences_in_words(found: Result, row: int, names: Names | None = None, texts: Texts | None = None) -> str:
-    """Return the usual consequences of the actions of a row of `frame`, and how often the decision is then reached."""
-    names, texts = names or found.names, texts or read_texts()
-    changes = []
-    own = found.factuals.iloc[owners(found)[row]]
-    for feature, low, high in usual_consequences(found, row):
-        if is_same(low, high) and is_same(low, own[feature]):
-            continue
-        key = _way(found, feature, own[feature], high) if is_same(low, high) else "between"
-        first, last = names.pair(feature, low, high)
-        changes.append(texts.fill(f"example.{key}", feature=names.label(feature), low=first, high=last, after=last))
-    usually = [texts.fill("example.usually", changes=texts.listed(changes))] if changes else []
-    cases = cases_of_100(found, row)
-    return " ".join([*usually, texts.fill("example.assured", cases=names.count(cases), decision=found.decision)])
