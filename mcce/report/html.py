@@ -278,15 +278,6 @@ body{max-width:none}figure,tr,.answer,dl.figures div{break-inside:avoid}h2{break
 """
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A PNG, its alternative text, and a line below it."""
-
-    png: bytes
-    alt: str
-    caption: str
-
-
 def _constraint_table(constraints: Sequence[ConstraintWords]) -> str:
     """Return the table of constraints; on narrow screens each cell has a label."""
     heads = ("constraint", "unconstrained draws that violate it", "draws with an allowed value")
@@ -309,10 +300,10 @@ def _card(figure: tuple[str, str]) -> str:
     return f'<div><dt>{name}</dt><dd class="{size}">{value}</dd></div>'
 
 
-def _figure(picture: Picture) -> str:
-    source = f"data:image/png;base64,{base64.b64encode(picture.png).decode()}"
-    caption = f"<figcaption>{escape(picture.caption)}</figcaption>"
-    return f'<figure><img alt="{escape(picture.alt)}" src="{source}">{caption}</figure>'
+def _figure(png: bytes, alt: str, caption: str) -> str:
+    """Return a PNG with its alternative text, and a line below it."""
+    source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+    return f'<figure><img alt="{escape(alt)}" src="{source}"><figcaption>{escape(caption)}</figcaption></figure>'
 
 
 def as_png(draw: Callable[[Figure], object], width: float, height: float) -> bytes:
@@ -352,7 +343,7 @@ def result_page(
         parts += [f'<section class="answer"><p>{escape(kept_together(each))}</p></section>' for each in _without(found)]
         if len(found):
             figures = f'<dl class="figures">{"".join(map(_card, _figures(found)))}</dl>'
-            parts.append(f'<h2>All cases</h2><section class="answer">{figures}{_figure(_overall(found))}</section>')
+            parts.append(f'<h2>All cases</h2><section class="answer">{figures}{_overall(found)}</section>')
     constraints = constraint_words(found.constraints)
     if constraints:
         parts.append(f"<h2>What may change</h2><p>{CONSTRAINTS}</p>{_constraint_table(constraints)}")
@@ -366,7 +357,7 @@ def result_page(
         if diagnostics.marginals is not None:
             png = as_png(lambda figure: diagnostics.plot_overview(2, figure), 9.2, 7.0)
             caption = "Diagnostics: generated rows, counterfactuals."
-            parts.append(_figure(Picture(png, "The figures above as a picture.", caption)))
+            parts.append(_figure(png, "The figures above as a picture.", caption))
     settings = _settings(found) + list(versions_of(PACKAGES).items())
     rows = "".join(f'<tr><th scope="row">{escape(a)}</th><td>{escape(b)}</td></tr>' for a, b in settings)
     parts.append(f'<h2>Settings and versions</h2><table class="settings"><tbody>{rows}</tbody></table>')
@@ -415,18 +406,18 @@ def _answer(found: Result, id: Hashable, *, with_picture: bool) -> str:
     if not with_picture:
         return f'<section class="answer">{words}</section>'
     png = as_png(lambda figure: found.plot_plans(id, max_plans=PLANS, figure=figure), WIDTH, HEIGHT)
-    picture = Picture(png, " ".join(sentences), "Open circle: now. Filled circle: the new value.")
-    return f'<section class="answer">{words}{_figure(picture)}</section>'
+    picture = _figure(png, " ".join(sentences), "Open circle: now. Filled circle: the new value.")
+    return f'<section class="answer">{words}{picture}</section>'
 
 
-def _overall(found: Result) -> Picture:
+def _overall(found: Result) -> str:
     table = found.changed_features()
     changing = table[table["times"] > 0]
     height = 1.8 + 0.3 * min(max(len(changing), 1), MOST_BARS)
     png = as_png(lambda figure: changes_plot(found, figure.subplots()), WIDTH, height)
     shares = ", ".join(f"{found.names.label(name)} {share:.0%}" for name, share in changing["share"].items())
     caption = "How often each feature changes, and in which direction."
-    return Picture(png, f"Share of the cases in which a feature changes: {shares}.", caption)
+    return _figure(png, f"Share of the cases in which a feature changes: {shares}.", caption)
 
 
 def _settings(found: Result) -> list[tuple[str, str]]:
