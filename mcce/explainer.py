@@ -50,7 +50,6 @@ from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, working
 from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraint, Constraints, NoCopies, OfFactuals, read, resolve, simplest
-from mcce.constraints.excluded import Anonymity
 from mcce.counterfactuals import Counterfactuals, Questions
 from mcce.exceptions import InputError
 from mcce.explain.draw import draw_block, match_candidates
@@ -116,22 +115,6 @@ Self = TypeVar("Self", bound="MCCE")
 # passed to `load` again; not among the stored settings
 GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "derived", "n_jobs")
 OF_DRAWS = ("n_samples", "independent", "redraw")  # settings that do not apply to given candidates
-
-
-@dataclasses.dataclass(frozen=True)
-class Demands:
-    """The constraints of a call, resolved.
-
-    Attributes
-    ----------
-    constraints : what may change, and how; None if nothing is restricted.
-    exclude_training : whether copies of training rows are excluded.
-    anonymity : how many training rows must share a counterfactual, and on which keys; None if not required.
-    """
-
-    constraints: Constraints | None
-    exclude_training: bool
-    anonymity: Anonymity | None
 
 
 class MCCE(Learner):
@@ -465,7 +448,6 @@ class MCCE(Learner):
         from mcce.explain.pipeline import explain_factuals  # deferred: slow to import
 
         self._check_fitted()
-        demands = self._demands([*read(self.constraints), *read(constraints)])
         if n_samples != "auto":
             n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto")))
         options = {
@@ -481,7 +463,7 @@ class MCCE(Learner):
             "max_gower": max_gower,
             "diverse": diverse,
         }
-        problem = self._problem(demands, robust, progress, **options)
+        problem = self._problem([*read(self.constraints), *read(constraints)], robust, progress, **options)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self.learned_.training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self.learned_.training.reach)
         found = explain_factuals(problem, factuals, progress)
@@ -630,7 +612,6 @@ class MCCE(Learner):
         from mcce.explain.recourse import LARGEST, Recourse, explain_by_actions, read_actions, read_durations
 
         self._check_fitted()
-        demands = self._demands([*read(self.constraints), *read(constraints)])
         n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS)
         check_share(assurance, "assurance")
         check(is_number(keep) and 0 <= keep <= 1, keep, "keep", "it must be a number from 0 to 1.")
@@ -638,7 +619,7 @@ class MCCE(Learner):
             check_count(max_actions, "max_actions", most=LARGEST)
         options: dict[str, Any] = {"measures": None, "feature_weights": None, "max_changes": max_actions}
         problem = self._problem(
-            demands,
+            [*read(self.constraints), *read(constraints)],
             None,
             progress,
             n_samples=n_samples,
@@ -786,11 +767,11 @@ class MCCE(Learner):
         schema = self.generator_.schema_
         own, also = read(self.constraints), read(constraints)
         kept = self._constraints([*own, *also]).known
-        demands = self._demands(also, dataclasses.replace(self._constraints(also, allow_missing=True), known=kept))
         problem = self._problem(
-            demands,
+            also,
             robust,
             progress,
+            resolved=dataclasses.replace(self._constraints(also, allow_missing=True), known=kept),
             n_counterfactuals=n_counterfactuals,
             exhaustive=exhaustive,
             sparse=sparse,
@@ -1149,13 +1130,14 @@ class MCCE(Learner):
         check_flag(skip_bad, "skip_bad")
         from mcce.batches import explain_batches
 
+        method = "recourse" if recourse else "explain"
         return explain_batches(
             self,
             source,
             out,
-            method="recourse" if recourse else "explain",
+            method=method,
             settings=settings,
-            learned=(self._learn_recourse if recourse else self._learn_for_workers)(settings, progress),
+            learned=self._learn_for_workers(method, settings, progress),
             spots=self.learned_.training.spots,
             id=id,
             batch_size=batch_size,
@@ -1167,28 +1149,20 @@ class MCCE(Learner):
             progress=progress,
         )
 
-    def _learn_for_workers(self, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-        """Learn what `explain` needs of the training rows, which workers do not have; return settings to replace."""
-        read_settings(**{name: value for name, value in settings.items() if name in OPTIONS})
-        measures = settings.get("measures")
-        learned = {} if measures is None else {"measures": self.learned_.learn_measures(measures)}
-        plausibility = None
-        if settings.get("sparse"):
-            plausibility = self.learned_.learn_caution(None if progress == "log" else progress).plausibility
-            self.learned_.learn_usual()
-        self.learned_.learn_order(measures, settings.get("feature_weights"), plausibility)
-        demands = self._demands([*read(self.constraints), *read(settings.get("constraints", ()))])  # learns the keys
-        self.learned_.learn_rows(needed=demands.exclude_training)
-        return learned
+    def _learn_for_workers(self, method: str, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """Check the settings of a method, and learn what it needs of the training rows, which workers do not have.
 
-    def _learn_recourse(self, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-        """Check the settings of `recourse`, and learn what it needs of the training rows, which workers do not have."""
-        known = [name for name in inspect.signature(self.recourse).parameters if name not in ("X", "progress")]
+        Return the settings to replace.
+        """
         schema, shown = self.generator_.schema_, None if progress == "log" else progress
+        known = [name for name in inspect.signature(getattr(self, method)).parameters if name not in ("X", "progress")]
         given = {name: value for name, value in settings.items() if name in known}
         given["constraints"] = [each for each in read(given.get("constraints", ())) if not isinstance(each, OfFactuals)]
-        self.recourse(schema.decode(np.empty((0, len(schema)))), **given, progress=shown)
-        return {}
+        getattr(self, method)(schema.decode(np.empty((0, len(schema)))), **given, progress=shown)
+        if given.get("sparse"):
+            self.learned_.learn_usual()
+        measures = given.get("measures")
+        return {} if measures is None else {"measures": self.learned_.learn_measures(measures)}
 
     def save(
         self, path: str | PathLike[str], *, donors: Donors = "all", about: Mapping[str, str] | None = None
@@ -1345,10 +1319,21 @@ class MCCE(Learner):
         return f"MCCE({model}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
 
     def _problem(
-        self, demands: Demands, robust: float | Robust | None, progress: bool | None, **options: Any
+        self,
+        given: Sequence[Constraint],
+        robust: float | Robust | None,
+        progress: bool | None,
+        resolved: Constraints | None = None,
+        **options: Any,
     ) -> Problem:
-        """Return the problem that `explain` and `select` solve; `options` are those of `read_settings`."""
-        settings = read_settings(exclude_training=demands.exclude_training, **options)
+        """Return the problem that `explain` and `select` solve; `options` are those of `read_settings`.
+
+        `given` are the constraints, `resolved` the same for the columns of the table, if known.
+        """
+        constraints = self._constraints(given) if resolved is None else resolved
+        parts = simplest(given, self.generator_.schema_)
+        anonymity = self.learned_.learn_anonymity(parts)
+        settings = read_settings(exclude_training=any(isinstance(each, NoCopies) for each in parts), **options)
         learned = self.learned_.learn_caution(progress) if settings.sparse else None
         plausibility = None if learned is None else learned.plausibility
         order = self.learned_.learn_order(options["measures"], options["feature_weights"], plausibility)
@@ -1369,12 +1354,12 @@ class MCCE(Learner):
             question=ConfirmedModel(model, robustness) if demanded and robustness is not None else model,
             settings=settings,
             order=order,
-            constraints=demands.constraints,
+            constraints=constraints or None,
             caution=caution,
             training=self.learned_.learn_rows(needed=settings.exclude_training),
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
-            anonymity=demands.anonymity,
+            anonymity=anonymity,
             stops=self._stops() if settings.sparse and settings.caution > 0.0 else None,
             names=self.names_.for_display(schema, exact=settings.sparse),
             threads=count_jobs(self.n_jobs),
@@ -1385,13 +1370,6 @@ class MCCE(Learner):
         schema = self.generator_.schema_
         derived = DerivedColumns(self.derived_, schema) if self.derived_ else None
         return resolve(given, schema, self.generator_.fixed_, allow_missing=allow_missing, derived=derived)
-
-    def _demands(self, given: Sequence[Constraint], constraints: Constraints | None = None) -> Demands:
-        """Return the demands of constraints; `constraints` are the resolved ones, if known."""
-        constraints = self._constraints(given) if constraints is None else constraints
-        parts = simplest(given, self.generator_.schema_)
-        copies = any(isinstance(each, NoCopies) for each in parts)
-        return Demands(constraints if constraints else None, copies, self.learned_.learn_anonymity(parts))
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what identifies the explainer in records; see `mcce.explain.origin`.
@@ -1420,12 +1398,7 @@ class MCCE(Learner):
 
     def _call(self, method: str, constraints: Any, arguments: Mapping[str, Any]) -> Callable[[], Origin]:
         """Return a cached function that describes the origin of a result."""
-
-        @functools.cache
-        def origin() -> Origin:
-            return Origin.from_call(self.fingerprint(), method, arguments, read(constraints))
-
-        return origin
+        return functools.cache(lambda: Origin.from_call(self.fingerprint(), method, arguments, read(constraints)))
 
     def _tabulate(
         self, found: Explanation, described: Mapping[str, object], progress: bool | None, origin: Callable[[], Origin]
