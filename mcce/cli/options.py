@@ -330,6 +330,17 @@ COMMANDS = {  # the groups of each
 }
 
 
+TITLES = {  # of the groups, in `--help`
+    **dict.fromkeys(("model", "rows"), "explainer, model and rows"),
+    "fit": "fit of an explainer",
+    "what": "features and names",
+    "read": "reading of files",
+    "ask": "search",
+    **dict.fromkeys(("write", "cells", "records"), "results"),
+    "letters": "letters",
+}
+
+
 def is_absent(value: Any) -> bool:
     """Return whether a value is that of an option without a default that was not given."""
     return value is None or value is False or value in ([], {})
@@ -385,15 +396,17 @@ def _registered_names() -> dict[str, str]:
 
 def add_options(parser: argparse.ArgumentParser, command: str = "explain", *, without: Iterable[str] = ()) -> None:
     """Add the options of a command to its parser; what is not given is not in its result."""
+    groups = {title: parser.add_argument_group(title) for title in dict.fromkeys(TITLES.values())}
     for option in options_of(command):
         if option.name in without:
             continue
+        group = groups[TITLES[option.group]]
         about = option.help.replace("%", "%%").replace("{}", str(option.default))
         if option.read in (read.flag, read.reasons):
             action: Any = argparse.BooleanOptionalAction if option.default else "store_true"
-            parser.add_argument(option.flag, dest=option.name, action=action, default=argparse.SUPPRESS, help=about)
+            group.add_argument(option.flag, dest=option.name, action=action, default=argparse.SUPPRESS, help=about)
         else:
-            parser.add_argument(
+            group.add_argument(
                 option.flag,
                 dest=option.name,
                 type=option.read,
