@@ -432,10 +432,9 @@ class Counterfactuals:
         `sd` is the standard deviation over the factuals. Reasons in `unexplained` are grouped without the details of
         single factuals.
 
-        `same changed features if drawn again` measures the stability of the result: the share of factuals for which an
-        independent drawing of the same size changes the same features. The first call of `summary` computes it from at
-        most a hundred factuals, or from all if standard errors were computed; it is not available for a loaded result.
-        More draws (`n_samples`) make results more stable; see `mcce.diagnostics.stability`.
+        `same changed features if drawn again` is the share of factuals for which an independent drawing of the same
+        size changes the same features, computed from at most a hundred factuals by the first call. It is not available
+        for a loaded result. More draws (`n_samples`) make results more stable.
 
         Parameters
         ----------
@@ -486,19 +485,11 @@ class Counterfactuals:
     def suspicious(self, level: str = "stop") -> pd.DataFrame:
         """Return the counterfactuals that a person should review before they are sent, with the reasons.
 
-        The severity "stop" is assigned to counterfactuals that are below the plausibility floor; that change a past
-        event or another fact; in which education or a duration falls, or a duration grows by years; that go opposite
-        to the usual direction of the decision; with a number that contradicts a level, such as a salary beside
-        "unemployed"; with an amount that rises from 0 to a high value, or savings that rise by more than the loan; with
-        a level that becomes "other", "unknown" or a worse situation; with an amount that changes by a larger factor
-        than between similar training rows. The severity "note" is assigned to counterfactuals that are merely unusual:
-        a large step, a value at the edge of the training range, a change that is rare or larger than needed.
-        `mcce.plausibility.stop_reasons` and `mcce.report.suspicious` define the reasons. The sparse search prefers
-        counterfactuals without a reason to stop. A counterfactual that is not listed is not necessarily good advice.
-
-        A feature that seems unchangeable but is not fixed may affect many counterfactuals. With level "stop" it has one
-        line, for the first counterfactual that changes it; with level "all" it has a line for each. No letters are
-        written for these (`mcce.report.letters`).
+        The severity "stop" is assigned to counterfactuals below the plausibility floor, to changes of past events and
+        other facts, and to advice that contradicts the data, such as a salary beside "unemployed" or savings that rise
+        by more than the loan (`mcce.plausibility.stop_reasons`); no letters are written for these. The severity "note"
+        is assigned to merely unusual ones (`mcce.report.suspicious`). A counterfactual that is not listed is not
+        necessarily good advice.
 
         The reference values of the training rows are computed on first use. They are stored with sparse results only.
 
@@ -588,13 +579,9 @@ class Counterfactuals:
 
         `contributions` describes the changes of a counterfactual; this method describes why the factual was refused.
 
-        1. Features are ordered by their Shapley value: how much the person's value lowers the probability of the
-           wanted decision, with the other features drawn given the known ones. It must exceed two standard errors.
-        2. A feature is repaired "alone" if at least 1 per cent of its plausible values, given all other values of the
-           person, reach the decision, or if a change of a counterfactual does so alone; "together" if the same holds
-           with a change of another feature, or if a counterfactual needs the change.
-
-        See `mcce.explain.principal` for the definitions.
+        Features are ordered by their Shapley value: how much the person's value lowers the probability of the wanted
+        decision. A feature is repaired "alone" if a plausible change of it reaches the decision, "together" if it does
+        so with a change of another feature. See `mcce.explain.principal` for the definitions.
 
         Parameters
         ----------
@@ -650,12 +637,10 @@ class Counterfactuals:
     def why_unexplained(self, id: Hashable, *, prove: bool = False, time_limit: float = 60.0) -> pd.Series[Any]:
         """Return why a factual has no counterfactual, and what would have helped.
 
-        `reason` and `prediction` are those of `unexplained`. Unless the factual already has the wanted decision, its
-        candidates are drawn again and examined: how many were `drawn`, how many were `rejected` and by which
-        constraint, how many are `plausible`, for how many the model was queried (`queried`), the prediction of the
-        candidate `nearest` to the decision and that row (`nearest_row`), and what `would_help`: more draws, or the
-        removal of one requirement, determined by trial. A loaded result returns what `with_why_unexplained` stored. See
-        `mcce.explain.followup`.
+        Unless the factual already has the wanted decision, its candidates are drawn again and examined: how many were
+        `drawn`, `rejected` and by which constraint, `plausible` and `queried`, the prediction of the candidate
+        `nearest` to the decision and that row (`nearest_row`), and what `would_help`, determined by trial. A loaded
+        result returns what `with_why_unexplained` stored. See `mcce.explain.followup`.
 
         Parameters
         ----------
@@ -811,11 +796,9 @@ class Counterfactuals:
     def standard_errors(self) -> pd.Series[Any]:
         """Return the Monte Carlo standard error of the mean of each measure, over the best counterfactuals.
 
-        The error is the standard deviation of the mean over redraws, for the same factuals, fitted generator and model.
-        It accounts for factuals that share a pool of draws. It does not cover other factuals, other training rows, or
-        the seed of the fit: neither that of the generator nor, with ``sparse=True``, that of the plausibility score. To
-        measure the latter, fit explainers with other values of `random_state`. The computation draws and selects a
-        second time, which takes as long as `explain`.
+        The error is the standard deviation of the mean over redraws, for the same factuals, fitted generator and model;
+        it accounts for factuals that share a pool of draws. It does not cover the seed of the fit, which other values
+        of `random_state` show. The computation draws and selects a second time, which takes as long as `explain`.
 
         Examples
         --------
