@@ -80,19 +80,6 @@ TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions",
 COMPUTED = ("changes", "changed_features", "summary", "diversity", "suspicious", "to_frame")
 WRITTEN: dict[str, Callable[[Counterfactuals], Any]] = {"sentences": sentences, "answers": answers}
 
-_FRAMES = (
-    "frame",
-    "measures",
-    "factuals",
-    "unexplained",
-    "pairwise",
-    "comes_along",
-    "constraints",
-    "nearest",
-    "allowed",
-    "consequences",
-)
-_SERIES = ("factual_predictions", "draws")
 _OF_ONE = ("predict", "usual", "alike", "origin", "reasons")  # questions about a single factual
 _COLUMNS = {
     "measures": ("prediction", "L0", "gower"),
@@ -102,6 +89,14 @@ _COLUMNS = {
     "consequences": ("id", "rank", "feature", "low", "high", "share"),
 }
 _MAPPINGS = ("kinds", "ranges", "standard_errors", "timings", "settings", "rules")
+_TYPES: dict[str, type] = {  # of the parts in files; texts, tuples and names are never None
+    **dict.fromkeys(("frame", "measures", "factuals", "unexplained", "pairwise", "comes_along"), pd.DataFrame),
+    **dict.fromkeys(("constraints", "nearest", "allowed", "consequences"), pd.DataFrame),
+    **dict.fromkeys(("factual_predictions", "draws"), pd.Series),
+    **dict.fromkeys(_MAPPINGS, dict),
+    **dict.fromkeys(("fixed", "computed", "derived"), tuple),
+    **{"decision": str, "copies": int, "names": Names, "frames": FrameKind, "usual": Usual},
+}
 _PRIVATE = {  # names in files
     "standard_errors": "_standard_errors",
     "pairwise": "_pairwise",
@@ -1264,18 +1259,10 @@ class Counterfactuals:
 
     @classmethod
     def _read(cls, read: Fields) -> Counterfactuals:
-        for names, kind in ((_FRAMES, pd.DataFrame), (_SERIES, pd.Series), (_MAPPINGS, dict)):
-            for name in names:
-                if read.get(name) is not None:
-                    check_type(read[name], name, kind)
-        check_type(read["decision"], "decision", str)
-        check_type(read["fixed"], "fixed", tuple)
-        check_type(read.get("computed", ()), "computed", tuple)
-        check_type(read.get("derived", ()), "derived", tuple)
-        check_type(read["copies"], "copies", int, type(None))
-        check_type(read.get("names", Names()), "names", Names)
-        check_type(read.get("frames"), "frames", FrameKind, type(None))
-        check_type(read.get("usual"), "usual", Usual, type(None))
+        for name, kind in _TYPES.items():
+            required = name in ("decision", "fixed") or (kind in (tuple, Names) and name in read)
+            if required or read.get(name) is not None:
+                check_type(read[name], name, kind)
         known = {f.name for f in fields(cls)} - {"run"} | {*_PRIVATE, "timings", "settings"}
         unknown = [name for name in read if name not in known or name.startswith("_")]
         require(not unknown, f"a result has no part {', '.join(unknown)}")
