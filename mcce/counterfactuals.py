@@ -38,6 +38,8 @@ from mcce.report.principal import reasons_table, repaired_by
 from mcce.report.reasons import ALREADY, UNREADABLE
 from mcce.report.result_letters import as_paragraphs
 from mcce.report.rows import (
+    Result,
+    Run,
     best_rows,
     cases_of_100,
     compare_rows,
@@ -74,8 +76,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["Agreement", "Counterfactuals", "Questions", "Run"]
+
 FACTUALS_SHOWN = 10
-ROUNDING = 1e-9  # tolerance of comparisons with the floor
 TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
 COMPUTED = ("changes", "changed_features", "summary", "diversity", "suspicious", "to_frame")
 WRITTEN: dict[str, Callable[[Counterfactuals], Any]] = {"sentences": sentences, "answers": answers}
@@ -105,39 +108,6 @@ _PRIVATE = {  # names in files
     "frames": "_frame_kind",
     "usual": "_usual",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """Settings and timings of a result.
-
-    Attributes
-    ----------
-    settings : mapping
-        Settings of the call, `n_samples`, `n_counterfactuals`, `random_state`, ..., and its cost: `pools`, the number
-        of pools drawn, and `rows_queried`, the number of rows for which the model was queried.
-    timings : mapping
-        Seconds for fit, generate and select.
-
-    Examples
-    --------
-    >>> run = Run(settings={"n_samples": 1000, "sparse": True, "floor": 0.05}, timings={"fit": 1.5, "generate": 0.5})
-    >>> run.seconds, run.floor
-    (2.0, 0.05)
-    """
-
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    timings: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds for all steps together."""
-        return float(sum(self.timings.values()))
-
-    @property
-    def floor(self) -> float | None:
-        """The plausibility floor; None if the call had none."""
-        return float(self.settings["floor"]) if self.settings.get("sparse") and "floor" in self.settings else None
 
 
 @dataclass(frozen=True)
@@ -194,7 +164,7 @@ class Questions:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Counterfactuals:
+class Counterfactuals(Result):
     """Counterfactuals for a table of factuals, returned by `MCCE.explain`.
 
     Attributes
@@ -308,57 +278,11 @@ class Counterfactuals:
     ['gower', 'L0', 'explained']
     """
 
-    frame: pd.DataFrame
-    measures: pd.DataFrame
-    factuals: pd.DataFrame
-    unexplained: pd.DataFrame
-    factual_predictions: pd.Series[Any]
-    decision: str
-    fixed: tuple[str, ...] = ()
-    computed: tuple[str, ...] = ()
-    derived: tuple[str, ...] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    draws: pd.Series[int] | None = None
-    copies: int | None = None
-    constraints: pd.DataFrame | None = None
-    nearest: pd.DataFrame | None = None
-    allowed: pd.DataFrame | None = None
-    consequences: pd.DataFrame | None = None
-    names: Names = field(default_factory=Names)
-    run: Run = field(default_factory=Run)
-    _standard_errors: Mapping[str, float] = field(default_factory=dict)
-    _pairwise: pd.DataFrame | None = None  # what `diversity` returns
-    _along: pd.DataFrame | None = None  # cells of `frame` that the decision does not need; None if not sparse
-    _rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)  # by id, its constraints in words
-    _usual: Usual | None = None  # of training rows, for `suspicious`; None if not computed
-    _frame_kind: FrameKind | None = None  # the kind of frame that was explained; None for pandas
     _questions: Questions = field(default_factory=Questions)
 
-    def __post_init__(self) -> None:
-        if not self.measures.index.equals(self.frame.index):
-            raise InputError("measures and frame must have the same (id, rank) index; build both in one order.")
-        if not self.factual_predictions.index.equals(self.factuals.index):
-            raise InputError("factual_predictions and factuals must have the same index; build both in one order.")
-        if not self.factuals.index.is_unique or (owners(self) < 0).any():
-            raise InputError("every id of frame must occur exactly once in the index of factuals.")
-
-    @property
-    def incidental(self) -> pd.DataFrame | None:
-        """Which cells of `frame` change without being needed for the decision; None if the result is not sparse."""
-        return self._along
-
-    @property
-    def constraint_texts(self) -> Mapping[Hashable, tuple[str, ...]]:
-        """The constraints of each factual in words, by id; empty if there are none."""
-        return self._rules
-
     def __getattr__(self, name: str) -> Any:
-        known = [known for known in (*self.__dataclass_fields__, *vars(type(self))) if not known.startswith("_")]
+        known = [known for known in (*self.__dataclass_fields__, *dir(type(self))) if not known.startswith("_")]
         raise AttributeError(f"a Counterfactuals has no {name!r}; {did_you_mean(name, known)}")
-
-    def __len__(self) -> int:
-        return len(self.frame)
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the ids of the explained factuals."""
@@ -467,15 +391,6 @@ class Counterfactuals:
         if self._pairwise is None:
             raise InputError("this result was not made by `MCCE.explain` and has no diversity table.")
         return self._pairwise.copy()
-
-    def below_floor(self) -> pd.Series[Any]:
-        """Return which rows are below the plausibility floor, because no valid candidate at or above it was found.
-
-        Without `sparse=True` all values are False.
-        """
-        if self.run.floor is None or "plausibility" not in self.measures:
-            return pd.Series(False, index=self.measures.index, name="below_floor")
-        return (self.measures["plausibility"] < self.run.floor - ROUNDING).rename("below_floor")
 
     def suspicious(self, level: str = "stop") -> pd.DataFrame:
         """Return the counterfactuals that a person should review before they are sent, with the reasons.

@@ -12,7 +12,7 @@ import argparse
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from pathlib import Path
@@ -394,12 +394,10 @@ def _registered_names() -> dict[str, str]:
     }
 
 
-def add_options(parser: argparse.ArgumentParser, command: str = "explain", *, without: Iterable[str] = ()) -> None:
+def add_options(parser: argparse.ArgumentParser, command: str) -> None:
     """Add the options of a command to its parser; what is not given is not in its result."""
     groups = {title: parser.add_argument_group(title) for title in dict.fromkeys(TITLES.values())}
     for option in options_of(command):
-        if option.name in without:
-            continue
         group = groups[TITLES[option.group]]
         about = option.help.replace("%", "%%").replace("{}", str(option.default))
         if option.read in (read.flag, read.reasons):

@@ -584,8 +584,16 @@ class ExplorerSession:
 
 
 ANSWERS: dict[str, Callable[[ExplorerSession, Mapping[str, Any]], Reply]] = {
-    name: getattr(ExplorerSession, f"_{name}")
-    for name in ("start", "person", "plans", "edit", "why", "export", "whole", "by", "trade_off", "criticise")
+    "start": ExplorerSession._start,
+    "person": ExplorerSession._person,
+    "plans": ExplorerSession._plans,
+    "edit": ExplorerSession._edit,
+    "why": ExplorerSession._why,
+    "export": ExplorerSession._export,
+    "whole": ExplorerSession._whole,
+    "by": ExplorerSession._by,
+    "trade_off": ExplorerSession._trade_off,
+    "criticise": ExplorerSession._criticise,
 }
 
 
