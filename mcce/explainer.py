@@ -420,7 +420,7 @@ class MCCE(Learner):
         self._check_fitted()
         if n_samples != "auto":
             n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto")))
-        options = {
+        options: dict[str, Any] = {
             "n_samples": n_samples,
             "n_counterfactuals": n_counterfactuals,
             "independent": independent,
