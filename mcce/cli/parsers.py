@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from mcce.cli import readers as read
-from mcce.cli.options import OPTIONS, add_options, check_exist, check_needed
+from mcce.cli.options import COMMANDS, OPTIONS, add_options, check_exist, check_needed
 
 CODES = (
     "Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad arguments, files or models; "
@@ -59,12 +59,8 @@ def add_fit(commands: Any) -> None:
         "mcce inspect lists them.",
         epilog="Exit codes: 0 done; 2 bad arguments, files or models; 130 interrupted.",
     )
-    fit.add_argument(
-        "--config", default=argparse.SUPPRESS, metavar="FILE", help="a TOML file with any of these options"
-    )
-    add_options(fit, "fit")
+    _add_arguments(fit, "fit")
     fit.add_argument("--save", required=True, type=read.path, metavar="FILE", help="the file to write, as bank.mcce")
-    fit.add_argument("--force", action="store_true", default=argparse.SUPPRESS, help="overwrite files that exist")
     fit.set_defaults(run=_imported("mcce.cli.explain:run_fit"), refuse=fit.error, command="fit")
 
 
@@ -100,7 +96,8 @@ def add_letters(commands: Any) -> None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
-    parser.add_argument("files", nargs="*", metavar="FILE", help=FILES)
+    if "rows" in COMMANDS[command]:
+        parser.add_argument("files", nargs="*", metavar="FILE", help=FILES)
     parser.add_argument(
         "--config",
         default=argparse.SUPPRESS,
@@ -108,9 +105,7 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
         help="a TOML file with any of these options; the command line overrides it",
     )
     add_options(parser, command)
-    parser.add_argument(
-        "--force", action="store_true", default=argparse.SUPPRESS, help="overwrite files of results that exist"
-    )
+    parser.add_argument("--force", action="store_true", default=argparse.SUPPRESS, help="overwrite files that exist")
 
 
 def add_explain_batches(commands: Any) -> None:

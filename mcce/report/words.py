@@ -15,7 +15,7 @@ import pandas as pd
 
 from mcce.base.arrays import Ints
 from mcce.exceptions import spell, spell_all
-from mcce.report.changes import changed_cells, free_name, in_words, side_by_side, texts_by_row
+from mcce.report.changes import changed_cells, free_name, side_by_side
 from mcce.report.languages import Texts, read_texts
 from mcce.report.names import PREDICTION, Names, case_name, fold, is_same, value_text
 from mcce.report.reasons import short_reason
@@ -238,11 +238,12 @@ def change_table(found: Result) -> pd.DataFrame:
     if found.incidental is None:
         return table
     along = found.incidental.to_numpy(dtype=bool)[changed]
-    first, second = _roles(found)
+    first, second = roles_of(found)
     return table.assign(role=pd.Series(np.where(along, second, first), dtype=object))
 
 
-def _roles(found: Result) -> tuple[str, str]:
+def roles_of(found: Result) -> tuple[str, str]:
+    """Return the roles of changes that are not incidental, and of those that are."""
     return ("needed", "comes along") if found.consequences is None else ("action", "consequence")
 
 
@@ -267,13 +268,19 @@ def answers(found: Result) -> pd.DataFrame:
       changed                   changes
     0  salary  salary: 68,000 -> 88,100
     """
-    changes = change_table(found)
-    words = in_words(changes, changes["feature"], found.names)
-    columns: dict[str, Any] = dict(texts_by_row(changes, words, found.frame.index, _roles(found)))
-    columns["sentence"] = [_row_sentence(found, *each) for each in changes_in_words(found)]
+    _, changed = compare_rows(found)
+    roles = {} if found.incidental is None else dict(zip(roles_of(found), (False, True)))
+    columns: dict[str, list[str]] = {name: [] for name in ("changed", *roles, "changes", "sentence")}
+    for factual, row, changes in changes_in_words(found):
+        named = list(zip(map(str, found.frame.columns[changed[row]]), changes))
+        columns["changed"].append(", ".join(name for name, _ in named))
+        for role, comes_along in roles.items():
+            columns[role].append(", ".join(name for name, each in named if each.comes_along == comes_along))
+        columns["changes"].append(", ".join(f"{name}: {each.before} -> {each.after}" for name, each in named))
+        columns["sentence"].append(_row_sentence(found, factual, row, changes))
     table = side_by_side(found.frame, found.measures)
     for name, texts in columns.items():
-        table[free_name(name, {*table.columns})] = pd.Series(texts, index=table.index, dtype=object)
+        table[free_name(name.replace(" ", "_"), {*table.columns})] = pd.Series(texts, index=table.index, dtype=object)
     return table
 
 
