@@ -21,7 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 
-from mcce.base.checks import check, check_count, check_share, is_number
+from mcce.base.checks import check, check_count, check_flag, check_share, is_number
 from mcce.base.files import atomic_write
 from mcce.exceptions import InputError, MCCEError, did_you_mean, spell
 from mcce.generators.graph import Graph
@@ -37,8 +37,9 @@ from mcce.report.plots.change import ShownChange, draw_change, draw_plans
 from mcce.report.principal import reasons_table, repaired_by
 from mcce.report.reasons import ALREADY, UNREADABLE
 from mcce.report.result_letters import as_paragraphs
-from mcce.report.result_words import answers, change_table, printed_result, sentence, sentences
 from mcce.report.rows import (
+    Result,
+    Run,
     best_rows,
     cases_of_100,
     compare_rows,
@@ -49,7 +50,17 @@ from mcce.report.rows import (
 )
 from mcce.report.rule_set import RuleSet
 from mcce.report.suspicious import Answered, find_suspicious
-from mcce.report.words import count_figures, measure_figures, spread_figures, unexplained_sentence
+from mcce.report.words import (
+    answers,
+    change_table,
+    count_figures,
+    measure_figures,
+    printed_result,
+    sentence,
+    sentences,
+    spread_figures,
+    unexplained_sentence,
+)
 from mcce.samplers import ConditionalSampler
 from mcce.samplers.registry import Recipe
 from mcce.storage import load_fields, save_fields
@@ -65,25 +76,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["Agreement", "Counterfactuals", "Questions", "Run"]
+
 FACTUALS_SHOWN = 10
-ROUNDING = 1e-9  # tolerance of comparisons with the floor
 TABLES = ("frame", "measures", "factuals", "unexplained", "factual_predictions", "draws", "nearest", "allowed")
 COMPUTED = ("changes", "changed_features", "summary", "diversity", "suspicious", "to_frame")
 WRITTEN: dict[str, Callable[[Counterfactuals], Any]] = {"sentences": sentences, "answers": answers}
 
-_FRAMES = (
-    "frame",
-    "measures",
-    "factuals",
-    "unexplained",
-    "pairwise",
-    "comes_along",
-    "constraints",
-    "nearest",
-    "allowed",
-    "consequences",
-)
-_SERIES = ("factual_predictions", "draws")
 _OF_ONE = ("predict", "usual", "alike", "origin", "reasons")  # questions about a single factual
 _COLUMNS = {
     "measures": ("prediction", "L0", "gower"),
@@ -93,6 +92,14 @@ _COLUMNS = {
     "consequences": ("id", "rank", "feature", "low", "high", "share"),
 }
 _MAPPINGS = ("kinds", "ranges", "standard_errors", "timings", "settings", "rules")
+_TYPES: dict[str, type] = {  # of the parts in files; texts, tuples and names are never None
+    **dict.fromkeys(("frame", "measures", "factuals", "unexplained", "pairwise", "comes_along"), pd.DataFrame),
+    **dict.fromkeys(("constraints", "nearest", "allowed", "consequences"), pd.DataFrame),
+    **dict.fromkeys(("factual_predictions", "draws"), pd.Series),
+    **dict.fromkeys(_MAPPINGS, dict),
+    **dict.fromkeys(("fixed", "computed", "derived"), tuple),
+    **{"decision": str, "copies": int, "names": Names, "frames": FrameKind, "usual": Usual},
+}
 _PRIVATE = {  # names in files
     "standard_errors": "_standard_errors",
     "pairwise": "_pairwise",
@@ -101,39 +108,6 @@ _PRIVATE = {  # names in files
     "frames": "_frame_kind",
     "usual": "_usual",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Run:
-    """Settings and timings of a result.
-
-    Attributes
-    ----------
-    settings : mapping
-        Settings of the call, `n_samples`, `n_counterfactuals`, `random_state`, ..., and its cost: `pools`, the number
-        of pools drawn, and `rows_queried`, the number of rows for which the model was queried.
-    timings : mapping
-        Seconds for fit, generate and select.
-
-    Examples
-    --------
-    >>> run = Run(settings={"n_samples": 1000, "sparse": True, "floor": 0.05}, timings={"fit": 1.5, "generate": 0.5})
-    >>> run.seconds, run.floor
-    (2.0, 0.05)
-    """
-
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    timings: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds for all steps together."""
-        return float(sum(self.timings.values()))
-
-    @property
-    def floor(self) -> float | None:
-        """The plausibility floor; None if the call had none."""
-        return float(self.settings["floor"]) if self.settings.get("sparse") and "floor" in self.settings else None
 
 
 @dataclass(frozen=True)
@@ -190,7 +164,7 @@ class Questions:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False, eq=False)
-class Counterfactuals:
+class Counterfactuals(Result):
     """Counterfactuals for a table of factuals, returned by `MCCE.explain`.
 
     Attributes
@@ -304,57 +278,11 @@ class Counterfactuals:
     ['gower', 'L0', 'explained']
     """
 
-    frame: pd.DataFrame
-    measures: pd.DataFrame
-    factuals: pd.DataFrame
-    unexplained: pd.DataFrame
-    factual_predictions: pd.Series[Any]
-    decision: str
-    fixed: tuple[str, ...] = ()
-    computed: tuple[str, ...] = ()
-    derived: tuple[str, ...] = ()
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    draws: pd.Series[int] | None = None
-    copies: int | None = None
-    constraints: pd.DataFrame | None = None
-    nearest: pd.DataFrame | None = None
-    allowed: pd.DataFrame | None = None
-    consequences: pd.DataFrame | None = None
-    names: Names = field(default_factory=Names)
-    run: Run = field(default_factory=Run)
-    _standard_errors: Mapping[str, float] = field(default_factory=dict)
-    _pairwise: pd.DataFrame | None = None  # what `diversity` returns
-    _along: pd.DataFrame | None = None  # cells of `frame` that the decision does not need; None if not sparse
-    _rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)  # by id, its constraints in words
-    _usual: Usual | None = None  # of training rows, for `suspicious`; None if not computed
-    _frame_kind: FrameKind | None = None  # the kind of frame that was explained; None for pandas
     _questions: Questions = field(default_factory=Questions)
 
-    def __post_init__(self) -> None:
-        if not self.measures.index.equals(self.frame.index):
-            raise InputError("measures and frame must have the same (id, rank) index; build both in one order.")
-        if not self.factual_predictions.index.equals(self.factuals.index):
-            raise InputError("factual_predictions and factuals must have the same index; build both in one order.")
-        if not self.factuals.index.is_unique or (owners(self) < 0).any():
-            raise InputError("every id of frame must occur exactly once in the index of factuals.")
-
-    @property
-    def incidental(self) -> pd.DataFrame | None:
-        """Which cells of `frame` change without being needed for the decision; None if the result is not sparse."""
-        return self._along
-
-    @property
-    def constraint_texts(self) -> Mapping[Hashable, tuple[str, ...]]:
-        """The constraints of each factual in words, by id; empty if there are none."""
-        return self._rules
-
     def __getattr__(self, name: str) -> Any:
-        known = [known for known in (*self.__dataclass_fields__, *vars(type(self))) if not known.startswith("_")]
+        known = [known for known in (*self.__dataclass_fields__, *dir(type(self))) if not known.startswith("_")]
         raise AttributeError(f"a Counterfactuals has no {name!r}; {did_you_mean(name, known)}")
-
-    def __len__(self) -> int:
-        return len(self.frame)
 
     def __iter__(self) -> Iterator[Any]:
         """Iterate over the ids of the explained factuals."""
@@ -401,6 +329,7 @@ class Counterfactuals:
         words : bool
             Whether to use labels for features, and units and formats for values.
         """
+        check_flag(words, "words")
         table = change_table(self)
         return self._as_explained(in_words(table, table["feature"], self.names) if words else table)
 
@@ -422,10 +351,9 @@ class Counterfactuals:
         `sd` is the standard deviation over the factuals. Reasons in `unexplained` are grouped without the details of
         single factuals.
 
-        `same changed features if drawn again` measures the stability of the result: the share of factuals for which an
-        independent drawing of the same size changes the same features. The first call of `summary` computes it from at
-        most a hundred factuals, or from all if standard errors were computed; it is not available for a loaded result.
-        More draws (`n_samples`) make results more stable; see `mcce.diagnostics.stability`.
+        `same changed features if drawn again` is the share of factuals for which an independent drawing of the same
+        size changes the same features, computed from at most a hundred factuals by the first call. It is not available
+        for a loaded result. More draws (`n_samples`) make results more stable.
 
         Parameters
         ----------
@@ -433,6 +361,7 @@ class Counterfactuals:
             Whether to add `se`, the Monte Carlo standard error of each mean. This takes as long as `explain`; see
             `standard_errors`.
         """
+        check_flag(standard_errors, "standard_errors")
         errors: Mapping[str, float] = dict(self.standard_errors()) if standard_errors else self._standard_errors
         n_explained = len(np.unique(owners(self)))
         figures = count_figures(len(self.factuals), n_explained, self.unexplained)
@@ -463,31 +392,14 @@ class Counterfactuals:
             raise InputError("this result was not made by `MCCE.explain` and has no diversity table.")
         return self._pairwise.copy()
 
-    def below_floor(self) -> pd.Series[Any]:
-        """Return which rows are below the plausibility floor, because no valid candidate at or above it was found.
-
-        Without `sparse=True` all values are False.
-        """
-        if self.run.floor is None or "plausibility" not in self.measures:
-            return pd.Series(False, index=self.measures.index, name="below_floor")
-        return (self.measures["plausibility"] < self.run.floor - ROUNDING).rename("below_floor")
-
     def suspicious(self, level: str = "stop") -> pd.DataFrame:
         """Return the counterfactuals that a person should review before they are sent, with the reasons.
 
-        The severity "stop" is assigned to counterfactuals that are below the plausibility floor; that change a past
-        event or another fact; in which education or a duration falls, or a duration grows by years; that go opposite
-        to the usual direction of the decision; with a number that contradicts a level, such as a salary beside
-        "unemployed"; with an amount that rises from 0 to a high value, or savings that rise by more than the loan; with
-        a level that becomes "other", "unknown" or a worse situation; with an amount that changes by a larger factor
-        than between similar training rows. The severity "note" is assigned to counterfactuals that are merely unusual:
-        a large step, a value at the edge of the training range, a change that is rare or larger than needed.
-        `mcce.plausibility.stop_reasons` and `mcce.report.suspicious` define the reasons. The sparse search prefers
-        counterfactuals without a reason to stop. A counterfactual that is not listed is not necessarily good advice.
-
-        A feature that seems unchangeable but is not fixed may affect many counterfactuals. With level "stop" it has one
-        line, for the first counterfactual that changes it; with level "all" it has a line for each. No letters are
-        written for these (`mcce.report.letters`).
+        The severity "stop" is assigned to counterfactuals below the plausibility floor, to changes of past events and
+        other facts, and to advice that contradicts the data, such as a salary beside "unemployed" or savings that rise
+        by more than the loan (`mcce.plausibility.stop_reasons`); no letters are written for these. The severity "note"
+        is assigned to merely unusual ones (`mcce.report.suspicious`). A counterfactual that is not listed is not
+        necessarily good advice.
 
         The reference values of the training rows are computed on first use. They are stored with sparse results only.
 
@@ -561,6 +473,7 @@ class Counterfactuals:
         whether it has the wanted decision; `without`, the prediction with all other changes, and `needed`, whether it
         lacks the wanted decision.
         """
+        check_flag(words, "words")
         _, row = find_row(self, id, rank)
         if row is None:
             raise InputError(unexplained_sentence(self.unexplained, id) + " Choose another id.")
@@ -576,13 +489,9 @@ class Counterfactuals:
 
         `contributions` describes the changes of a counterfactual; this method describes why the factual was refused.
 
-        1. Features are ordered by their Shapley value: how much the person's value lowers the probability of the
-           wanted decision, with the other features drawn given the known ones. It must exceed two standard errors.
-        2. A feature is repaired "alone" if at least 1 per cent of its plausible values, given all other values of the
-           person, reach the decision, or if a change of a counterfactual does so alone; "together" if the same holds
-           with a change of another feature, or if a counterfactual needs the change.
-
-        See `mcce.explain.principal` for the definitions.
+        Features are ordered by their Shapley value: how much the person's value lowers the probability of the wanted
+        decision. A feature is repaired "alone" if a plausible change of it reaches the decision, "together" if it does
+        so with a change of another feature. See `mcce.explain.principal` for the definitions.
 
         Parameters
         ----------
@@ -620,6 +529,7 @@ class Counterfactuals:
         feature
         salary   alone   R1  Income is too low
         """
+        check_flag(every, "every")
         factual, row = find_row(self, id, 1)
         own = self.factuals[self.frame.columns].iloc[[factual]]
         n = check_count(n, "n")
@@ -637,12 +547,10 @@ class Counterfactuals:
     def why_unexplained(self, id: Hashable, *, prove: bool = False, time_limit: float = 60.0) -> pd.Series[Any]:
         """Return why a factual has no counterfactual, and what would have helped.
 
-        `reason` and `prediction` are those of `unexplained`. Unless the factual already has the wanted decision, its
-        candidates are drawn again and examined: how many were `drawn`, how many were `rejected` and by which
-        constraint, how many are `plausible`, for how many the model was queried (`queried`), the prediction of the
-        candidate `nearest` to the decision and that row (`nearest_row`), and what `would_help`: more draws, or the
-        removal of one requirement, determined by trial. A loaded result returns what `with_why_unexplained` stored. See
-        `mcce.explain.followup`.
+        Unless the factual already has the wanted decision, its candidates are drawn again and examined: how many were
+        `drawn`, `rejected` and by which constraint, `plausible` and `queried`, the prediction of the candidate
+        `nearest` to the decision and that row (`nearest_row`), and what `would_help`, determined by trial. A loaded
+        result returns what `with_why_unexplained` stored. See `mcce.explain.followup`.
 
         Parameters
         ----------
@@ -675,6 +583,7 @@ class Counterfactuals:
         >>> found.why_unexplained(poor.index[0], prove=True)["proof"].partition(":")[0]
         'none exists'
         """
+        check_flag(prove, "prove")
         factual, row = find_row(self, id, 1)
         if row is not None:
             raise InputError(f"factual {spell(id)} has a counterfactual; see sentence({spell(id)}).")
@@ -797,11 +706,9 @@ class Counterfactuals:
     def standard_errors(self) -> pd.Series[Any]:
         """Return the Monte Carlo standard error of the mean of each measure, over the best counterfactuals.
 
-        The error is the standard deviation of the mean over redraws, for the same factuals, fitted generator and model.
-        It accounts for factuals that share a pool of draws. It does not cover other factuals, other training rows, or
-        the seed of the fit: neither that of the generator nor, with ``sparse=True``, that of the plausibility score. To
-        measure the latter, fit explainers with other values of `random_state`. The computation draws and selects a
-        second time, which takes as long as `explain`.
+        The error is the standard deviation of the mean over redraws, for the same factuals, fitted generator and model;
+        it accounts for factuals that share a pool of draws. It does not cover the seed of the fit, which other values
+        of `random_state` show. The computation draws and selects a second time, which takes as long as `explain`.
 
         Examples
         --------
@@ -1198,6 +1105,7 @@ class Counterfactuals:
         >>> text.splitlines()[0]
         'id;rank;age;salary;savings;prediction;L0;gower;gower_sum;log_density;plausibility'
         """
+        check_flag(spreadsheet_safe, "spreadsheet_safe")
         table = side_by_side(self.frame, self.measures)
         table = escape_formulas(table) if spreadsheet_safe else table
         options = {"index": False, **options}
@@ -1266,18 +1174,10 @@ class Counterfactuals:
 
     @classmethod
     def _read(cls, read: Fields) -> Counterfactuals:
-        for names, kind in ((_FRAMES, pd.DataFrame), (_SERIES, pd.Series), (_MAPPINGS, dict)):
-            for name in names:
-                if read.get(name) is not None:
-                    check_type(read[name], name, kind)
-        check_type(read["decision"], "decision", str)
-        check_type(read["fixed"], "fixed", tuple)
-        check_type(read.get("computed", ()), "computed", tuple)
-        check_type(read.get("derived", ()), "derived", tuple)
-        check_type(read["copies"], "copies", int, type(None))
-        check_type(read.get("names", Names()), "names", Names)
-        check_type(read.get("frames"), "frames", FrameKind, type(None))
-        check_type(read.get("usual"), "usual", Usual, type(None))
+        for name, kind in _TYPES.items():
+            required = name in ("decision", "fixed") or (kind in (tuple, Names) and name in read)
+            if required or read.get(name) is not None:
+                check_type(read[name], name, kind)
         known = {f.name for f in fields(cls)} - {"run"} | {*_PRIVATE, "timings", "settings"}
         unknown = [name for name in read if name not in known or name.startswith("_")]
         require(not unknown, f"a result has no part {', '.join(unknown)}")

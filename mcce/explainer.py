@@ -10,23 +10,13 @@
 `explain` performs steps 2 and 3 block by block (`mcce.explain.pipeline`) and keeps only the selected rows, so memory
 does not grow with the number of factuals. `generate` and `select` perform the two steps separately.
 
-Parts that the paper's method does not need are learned from the training rows on first use: distances scaled by the
-training rows, the plausibility score, and hashes that detect copies of training rows. Sample weights affect the
-plausibility score, not the scales of distances.
+Parts that the paper's method does not need are learned from the training rows on first use: scaled distances, the
+plausibility score, hashes of training rows (`mcce.explain.learned`). Sample weights affect the plausibility score only.
 
-A saved explainer is one file:
-
-1. It holds the settings, the wanted decision, the constraints, the fitted generator, the relations between columns, the
-   plausibility score, the hashes of training rows, and the few rows of the spot check with the model's predictions. It
-   does not hold the model.
-2. The user passes the model to `load`. The model is queried for the rows of the spot check; a warning is issued if its
-   predictions differ.
-3. A decision that is a function, functions of derived columns, and the models of `Several` are passed to `load` too:
-   functions are code, and code is never read from a file.
-4. Without donors (`mcce.generators.Generator.save`), plausibility, hashes, relations and spot check are left out,
-   because they hold or reveal training values.
-5. With `mcce.Privacy`, all of these are computed from drawn rows: no training rows are kept after `fit`
-   (`mcce.privacy.settings`).
+A saved explainer is one file with everything but the model and other code: the model, functions and the models of
+`Several` are passed to `load`, which queries the model for a few stored rows and warns if its predictions differ.
+Without donors, parts that hold or reveal training values are left out. With `mcce.Privacy`, all parts are computed from
+drawn rows (`mcce.privacy.settings`).
 """
 
 from __future__ import annotations
@@ -50,7 +40,6 @@ from mcce.base.parameters import Learner
 from mcce.base.progress import Progress, working
 from mcce.base.threads import count_jobs, one_native_thread
 from mcce.constraints import Constraint, Constraints, NoCopies, OfFactuals, read, resolve, simplest
-from mcce.constraints.excluded import Anonymity
 from mcce.counterfactuals import Counterfactuals, Questions
 from mcce.exceptions import InputError
 from mcce.explain.draw import draw_block, match_candidates
@@ -118,22 +107,6 @@ GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "derived", "n_jo
 OF_DRAWS = ("n_samples", "independent", "redraw")  # settings that do not apply to given candidates
 
 
-@dataclasses.dataclass(frozen=True)
-class Demands:
-    """The constraints of a call, resolved.
-
-    Attributes
-    ----------
-    constraints : what may change, and how; None if nothing is restricted.
-    exclude_training : whether copies of training rows are excluded.
-    anonymity : how many training rows must share a counterfactual, and on which keys; None if not required.
-    """
-
-    constraints: Constraints | None
-    exclude_training: bool
-    anonymity: Anonymity | None
-
-
 class MCCE(Learner):
     """Counterfactual explanations for any model on tabular data.
 
@@ -151,29 +124,23 @@ class MCCE(Learner):
         Features that must not change.
     sampler, visit_sequence, predictors, kinds, n_jobs : see `ChainModel`
     graph : Graph, str, list, networkx.DiGraph, file or None
-        A causal graph, assumed by the user, such as ``"age -> education -> salary"``; see `ChainModel` and
-        `mcce.Graph`. It cannot name derived columns, which are not drawn. Counterfactuals satisfy the relations between
-        columns regardless of the graph.
+        A causal graph, assumed by the user, such as ``"age -> education -> salary"``; see `mcce.Graph`.
     condition_on_decision : bool
         Whether the chain conditions on the wanted decision, which makes most draws valid.
     random_state : int or None
         Seed. The result does not depend on the number of threads, or on the order and batching of the factuals. None
         uses a fresh seed.
     generator : Generator, name or None
-        Generator of the candidates, in place of a chain: an unfitted instance of a subclass of
-        `mcce.generators.Generator`. It is copied; its conditioning features must equal `fixed`. Parameters of the chain
-        (sampler, visit_sequence, predictors, graph, kinds, random_state) are then set on the generator itself. A
-        registered generator (`mcce.available_generators`) can be given by name: it is constructed with `fixed`,
-        `kinds`, `random_state` and `n_jobs` of the explainer.
+        Generator of the candidates, in place of a chain: an unfitted `mcce.generators.Generator`, whose conditioning
+        features must equal `fixed` and which has the parameters of the chain (sampler, kinds, random_state, ...)
+        itself; or the name of a registered one (`mcce.available_generators`).
     constraints : list or file
         Constraints that apply to every call of `explain` and `generate`; see there.
     derived : dict or None
-        Columns that are computed from others: a mapping from names to formulas in the grammar of `mcce.rule`, such as
-        ``{"dti": "(rent + instalment) / income", "job_years": "years(applied_on - hired_on)"}``, or to functions of a
-        frame that return one value per row. A derived column is not searched. It is computed for every candidate,
-        rounded as in the training rows, and it is neither counted nor displayed as a change. Rules can refer to it
-        (``"dti <= 0.4"``); `fixed` and other constraints cannot. It is fixed if all of its inputs are fixed. A warning
-        counts the training rows that disagree with a formula.
+        Columns that are computed from others: names to formulas in the grammar of `mcce.rule`, such as ``{"dti":
+        "(rent + instalment) / income"}``, or to functions of a frame that return one value per row. A derived column is
+        computed for every candidate, rounded as in the training rows, and is not counted as a change. Rules can refer
+        to it (``"dti <= 0.4"``); `fixed` and other constraints cannot.
     names : Names, dict or None
         Display names of features, values and predictions in sentences, letters, pages and plots: `mcce.Names`, or a
         dict of its `labels`, `units`, `formats` and `reasons`. Result tables keep the names and values of the data.
@@ -260,9 +227,7 @@ class MCCE(Learner):
         ----------
         X : DataFrame or two-dimensional array
             Training rows: the model's features, without the response. Also a frame of polars or pyarrow; the model is
-            always queried with the kind of table given here. If the model knows its columns (scikit-learn's
-            `feature_names_in_`, results of statsmodels), a table with the response raises an error, and a warning lists
-            columns that the model does not use.
+            always queried with the kind of table given here.
         y : ignored
             Present for compatibility with scikit-learn: the method learns from the model's predictions, not from the
             true response.
@@ -270,12 +235,11 @@ class MCCE(Learner):
             One weight per row: integers count copies, other weights are relative, 0 drops the row. See
             `ChainModel.fit`.
         relations : list or None
-            Ties and relations between columns that sparse counterfactuals satisfy: tied columns change together or not
-            at all, and a relation holds in every counterfactual unless the factual itself violates it. None finds them
-            in X (`mcce.find_relations`) and lists them in a warning. A list replaces them: found relations
-            (``explainer.relations_``, or a part, ``explainer.relations_.without("a <= b")``), texts such as
-            ``"a <= b"`` or ``"total == a + b"`` (see `mcce.rule`), and ``mcce.tied("usd", "eur")``; () for none. The
-            paper's method (``sparse=False``) stays as published: it applies relations only if they are given as a list.
+            Ties and relations between columns that sparse counterfactuals satisfy, unless the factual itself violates
+            them. None finds them in X (`mcce.find_relations`) and lists them in a warning. A list replaces them:
+            ``explainer.relations_.without("a <= b")``, texts such as ``"a <= b"`` or ``"total == a + b"`` (see
+            `mcce.rule`), and ``mcce.tied("usd", "eur")``; () for none. The paper's method (``sparse=False``) applies
+            relations only if they are given as a list.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -405,48 +369,37 @@ class MCCE(Learner):
             are explained. For polars or pyarrow, result tables are frames of the same kind, see
             `Counterfactuals.table`.
         n_samples : int or "auto"
-            K, the number of rows drawn per factual. "auto" starts with 500 and doubles the draws of a factual until a
-            doubling changes neither the number of changes nor, by more than 0.02, the summed Gower distance of its
-            counterfactuals, up to 16,000; `draws` of the result has the number for each factual. See
-            `mcce.explain.pipeline` for what this guarantees and what it does not.
+            K, the number of rows drawn per factual. "auto" doubles the draws of a factual, from 500 up to 16,000, until
+            its counterfactuals are stable (`mcce.explain.pipeline`); `draws` of the result has the number for each.
         n_counterfactuals : int
             Number of distinct counterfactuals per factual, best first.
         independent : bool
             Whether each factual has its own draws, even if it shares its fixed values with other factuals.
         constraints : list or file
             Constraints in addition to those of the explainer: `mcce.allow`, `mcce.rule`, `mcce.only`,
-            `mcce.per_factual`, texts of rules, or a TOML or JSON file. Candidates are drawn within the constraints, and
-            no returned row violates one. `Counterfactuals.constraints` describes the effect of each. A known value does
-            not become missing, because removing a known value is not actionable, unless
-            ``mcce.allow(feature, missing=True)`` permits it; ``mcce.allow("*", missing=True)`` permits it for all
-            features. ``mcce.no_copies()`` excludes rows that equal a training row in every column;
-            ``mcce.k_anonymous(5, keys=[...])`` restricts the result to rows that at least 5 training rows share.
+            `mcce.per_factual`, `mcce.no_copies`, `mcce.k_anonymous`, texts of rules, or a TOML or JSON file. Candidates
+            are drawn within the constraints, and no returned row violates one. A known value becomes missing only if
+            ``mcce.allow(feature, missing=True)`` permits it.
         sparse : bool
-            Whether to combine draws with the factual so that few features change, instead of returning whole drawn rows
-            as in the paper; see `mcce.explain.sparse`. The default is the paper's method, for comparison with the paper
-            and R. Use ``sparse=True`` for explanations that are sent to people: few changes, each of them needed
-            (vignette "Checking answers before sending"). Rows with equally few changes are ordered by a distance that
-            is robust to long tails, see `measures`. If the best row has a reason not to be sent
-            (`mcce.plausibility.stop_reasons`), such as savings that rise by more than the loan, a row without such a
-            reason and with at most one more change is preferred. If none exists, the best row is returned and
-            `suspicious()` of the result lists it. This preference does not apply to a user-defined order (`measures`,
-            `feature_weights` or ``caution=0``).
+            Whether to combine draws with the factual so that few features change, each of them needed, instead of
+            returning whole drawn rows as in the paper; see `mcce.explain.sparse`. Use it for explanations that are sent
+            to people. In the default order, a row with a reason not to be sent (`mcce.plausibility.stop_reasons`) is
+            replaced by one without, if that has at most one more change; otherwise `suspicious()` of the result lists
+            it.
         floor : float or None
             With `sparse`, the minimum plausibility of a counterfactual: the share of real rows that are at least as
-            unusual. None is 0.05, at which one real row in twenty would be rejected. A row below the floor is returned
-            only for a factual without a valid candidate at or above it; `below_floor()` of the result marks such rows.
+            unusual. None is 0.05. A row below it is returned only for a factual without another valid candidate;
+            `below_floor()` of the result marks such rows.
         caution : float or None
             With `sparse` and the default order: among rows with equally few changes, the weight of the distance from
             the edge of the data and of the decision, relative to the distance from the factual. None is 1; 0 selects
-            the nearest row by Gower distance; see `mcce.explain.order`. It cannot be combined with `measures` or
-            `feature_weights`, which define the order exactly.
+            the nearest row by Gower distance; see `mcce.explain.order`.
         measures : name, function, several of them, or None
             Measures that order the counterfactuals, the first one first; None is ("L0", "gower"), the paper's order.
-            With `sparse` and caution, None orders by L0 and then by a distance that is robust to long tails: a few very
-            large values, which extend the range of a number, do not make a long step count as short. Names are "L0",
-            "gower", "gower_sum", "l2", "l1_raw", "l2_raw", "mad", "hvdm", "ivdm" (`mcce.distances.measures`),
-            "plausibility" with `sparse`, and registered measures (`mcce.register_measure`). A function of the
-            candidates (DataFrame) and the factual (Series) returns small values for good candidates.
+            With `sparse` and caution, None orders by L0 and then by a distance that is robust to long tails. Names are
+            those of `mcce.distances.measures`, "plausibility" with `sparse`, and registered measures
+            (`mcce.register_measure`). A function of the candidates (DataFrame) and the factual (Series) returns small
+            values for good candidates.
         feature_weights : dict or None
             Weights of features in these distances; 1 for features that are not listed.
         max_changes, max_gower : int, float or None
@@ -465,10 +418,9 @@ class MCCE(Learner):
         from mcce.explain.pipeline import explain_factuals  # deferred: slow to import
 
         self._check_fitted()
-        demands = self._demands([*read(self.constraints), *read(constraints)])
         if n_samples != "auto":
             n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto")))
-        options = {
+        options: dict[str, Any] = {
             "n_samples": n_samples,
             "n_counterfactuals": n_counterfactuals,
             "independent": independent,
@@ -481,7 +433,7 @@ class MCCE(Learner):
             "max_gower": max_gower,
             "diverse": diverse,
         }
-        problem = self._problem(demands, robust, progress, **options)
+        problem = self._problem([*read(self.constraints), *read(constraints)], robust, progress, **options)
         factuals = read_factuals(X, self.generator_.schema_, self.decision_, self.learned_.training.spots)
         warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self.learned_.training.reach)
         found = explain_factuals(problem, factuals, progress)
@@ -630,7 +582,6 @@ class MCCE(Learner):
         from mcce.explain.recourse import LARGEST, Recourse, explain_by_actions, read_actions, read_durations
 
         self._check_fitted()
-        demands = self._demands([*read(self.constraints), *read(constraints)])
         n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS)
         check_share(assurance, "assurance")
         check(is_number(keep) and 0 <= keep <= 1, keep, "keep", "it must be a number from 0 to 1.")
@@ -638,7 +589,7 @@ class MCCE(Learner):
             check_count(max_actions, "max_actions", most=LARGEST)
         options: dict[str, Any] = {"measures": None, "feature_weights": None, "max_changes": max_actions}
         problem = self._problem(
-            demands,
+            [*read(self.constraints), *read(constraints)],
             None,
             progress,
             n_samples=n_samples,
@@ -685,10 +636,9 @@ class MCCE(Learner):
     ) -> pd.DataFrame:
         """Step 2 alone: return the candidates of every row of `X`, indexed by (id, draw).
 
-        These are the rows that `explain` selects from with the same `n_samples`, `independent` and `constraints`. With
-        constraints there may be fewer candidates, numbered consecutively; `explain` may redraw for a factual without a
-        valid candidate. A row with an unknown level has no candidates, and a warning is issued. For polars or pyarrow
-        the result is a frame of the same kind, with `id` and `draw` as columns.
+        These are the rows that `explain` selects from with the same `n_samples`, `independent` and `constraints`,
+        unless it redraws. With constraints there may be fewer, numbered consecutively. A row with an unknown level has
+        none. For polars or pyarrow the result is a frame of the same kind, with `id` and `draw` as columns.
 
         Examples
         --------
@@ -786,11 +736,11 @@ class MCCE(Learner):
         schema = self.generator_.schema_
         own, also = read(self.constraints), read(constraints)
         kept = self._constraints([*own, *also]).known
-        demands = self._demands(also, dataclasses.replace(self._constraints(also, allow_missing=True), known=kept))
         problem = self._problem(
-            demands,
+            also,
             robust,
             progress,
+            resolved=dataclasses.replace(self._constraints(also, allow_missing=True), known=kept),
             n_counterfactuals=n_counterfactuals,
             exhaustive=exhaustive,
             sparse=sparse,
@@ -1149,13 +1099,14 @@ class MCCE(Learner):
         check_flag(skip_bad, "skip_bad")
         from mcce.batches import explain_batches
 
+        method = "recourse" if recourse else "explain"
         return explain_batches(
             self,
             source,
             out,
-            method="recourse" if recourse else "explain",
+            method=method,
             settings=settings,
-            learned=(self._learn_recourse if recourse else self._learn_for_workers)(settings, progress),
+            learned=self._learn_for_workers(method, settings, progress),
             spots=self.learned_.training.spots,
             id=id,
             batch_size=batch_size,
@@ -1167,38 +1118,28 @@ class MCCE(Learner):
             progress=progress,
         )
 
-    def _learn_for_workers(self, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-        """Learn what `explain` needs of the training rows, which workers do not have; return settings to replace."""
-        read_settings(**{name: value for name, value in settings.items() if name in OPTIONS})
-        measures = settings.get("measures")
-        learned = {} if measures is None else {"measures": self.learned_.learn_measures(measures)}
-        plausibility = None
-        if settings.get("sparse"):
-            plausibility = self.learned_.learn_caution(None if progress == "log" else progress).plausibility
-            self.learned_.learn_usual()
-        self.learned_.learn_order(measures, settings.get("feature_weights"), plausibility)
-        demands = self._demands([*read(self.constraints), *read(settings.get("constraints", ()))])  # learns the keys
-        self.learned_.learn_rows(needed=demands.exclude_training)
-        return learned
+    def _learn_for_workers(self, method: str, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+        """Check the settings of a method, and learn what it needs of the training rows, which workers do not have.
 
-    def _learn_recourse(self, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-        """Check the settings of `recourse`, and learn what it needs of the training rows, which workers do not have."""
-        known = [name for name in inspect.signature(self.recourse).parameters if name not in ("X", "progress")]
+        Return the settings to replace.
+        """
         schema, shown = self.generator_.schema_, None if progress == "log" else progress
+        known = [name for name in inspect.signature(getattr(self, method)).parameters if name not in ("X", "progress")]
         given = {name: value for name, value in settings.items() if name in known}
         given["constraints"] = [each for each in read(given.get("constraints", ())) if not isinstance(each, OfFactuals)]
-        self.recourse(schema.decode(np.empty((0, len(schema)))), **given, progress=shown)
-        return {}
+        getattr(self, method)(schema.decode(np.empty((0, len(schema)))), **given, progress=shown)
+        if given.get("sparse"):
+            self.learned_.learn_usual()
+        measures = given.get("measures")
+        return {} if measures is None else {"measures": self.learned_.learn_measures(measures)}
 
     def save(
         self, path: str | PathLike[str], *, donors: Donors = "all", about: Mapping[str, str] | None = None
     ) -> None:
         """Write the fitted explainer to one file, without pickle and without the model; an existing file is replaced.
 
-        **The file holds training values**, unless the explainer was fitted with `mcce.Privacy`: the values that the
-        samplers draw, the fixed values and the decision of every training row, some thousand whole rows, and hashes of
-        all rows. Anyone with access to the file can read them. ``mcce inspect FILE`` lists what it discloses. The
-        plausibility score, needed for ``sparse=True``, is fitted now if it is not yet.
+        **The file holds training values**, unless the explainer was fitted with `mcce.Privacy`; ``mcce inspect FILE``
+        lists what it discloses. The plausibility score, needed for ``sparse=True``, is fitted now if it is not yet.
 
         Parameters
         ----------
@@ -1345,10 +1286,21 @@ class MCCE(Learner):
         return f"MCCE({model}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
 
     def _problem(
-        self, demands: Demands, robust: float | Robust | None, progress: bool | None, **options: Any
+        self,
+        given: Sequence[Constraint],
+        robust: float | Robust | None,
+        progress: bool | None,
+        resolved: Constraints | None = None,
+        **options: Any,
     ) -> Problem:
-        """Return the problem that `explain` and `select` solve; `options` are those of `read_settings`."""
-        settings = read_settings(exclude_training=demands.exclude_training, **options)
+        """Return the problem that `explain` and `select` solve; `options` are those of `read_settings`.
+
+        `given` are the constraints, `resolved` the same for the columns of the table, if known.
+        """
+        constraints = self._constraints(given) if resolved is None else resolved
+        parts = simplest(given, self.generator_.schema_)
+        anonymity = self.learned_.learn_anonymity(parts)
+        settings = read_settings(exclude_training=any(isinstance(each, NoCopies) for each in parts), **options)
         learned = self.learned_.learn_caution(progress) if settings.sparse else None
         plausibility = None if learned is None else learned.plausibility
         order = self.learned_.learn_order(options["measures"], options["feature_weights"], plausibility)
@@ -1369,12 +1321,12 @@ class MCCE(Learner):
             question=ConfirmedModel(model, robustness) if demanded and robustness is not None else model,
             settings=settings,
             order=order,
-            constraints=demands.constraints,
+            constraints=constraints or None,
             caution=caution,
             training=self.learned_.learn_rows(needed=settings.exclude_training),
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
-            anonymity=demands.anonymity,
+            anonymity=anonymity,
             stops=self._stops() if settings.sparse and settings.caution > 0.0 else None,
             names=self.names_.for_display(schema, exact=settings.sparse),
             threads=count_jobs(self.n_jobs),
@@ -1385,13 +1337,6 @@ class MCCE(Learner):
         schema = self.generator_.schema_
         derived = DerivedColumns(self.derived_, schema) if self.derived_ else None
         return resolve(given, schema, self.generator_.fixed_, allow_missing=allow_missing, derived=derived)
-
-    def _demands(self, given: Sequence[Constraint], constraints: Constraints | None = None) -> Demands:
-        """Return the demands of constraints; `constraints` are the resolved ones, if known."""
-        constraints = self._constraints(given) if constraints is None else constraints
-        parts = simplest(given, self.generator_.schema_)
-        copies = any(isinstance(each, NoCopies) for each in parts)
-        return Demands(constraints if constraints else None, copies, self.learned_.learn_anonymity(parts))
 
     def fingerprint(self) -> dict[str, Any]:
         """Return what identifies the explainer in records; see `mcce.explain.origin`.
@@ -1420,12 +1365,7 @@ class MCCE(Learner):
 
     def _call(self, method: str, constraints: Any, arguments: Mapping[str, Any]) -> Callable[[], Origin]:
         """Return a cached function that describes the origin of a result."""
-
-        @functools.cache
-        def origin() -> Origin:
-            return Origin.from_call(self.fingerprint(), method, arguments, read(constraints))
-
-        return origin
+        return functools.cache(lambda: Origin.from_call(self.fingerprint(), method, arguments, read(constraints)))
 
     def _tabulate(
         self, found: Explanation, described: Mapping[str, object], progress: bool | None, origin: Callable[[], Origin]

@@ -64,7 +64,6 @@ TESTED_ELSEWHERE = {
     "report/letter_layout.py": "report/test_languages.py",
     "report/plots/comparison.py": "diagnostics/test_conditionals_comparing.py",
     "report/reasons.py": "explain/test_tabulate_reasons.py",
-    "report/result_words.py": "counterfactuals/test_tables.py",
     "report/rows.py": "counterfactuals/test_tables.py",
     "samplers/parametric/design.py": "samplers/parametric/test_sampler.py",
     "samplers/vine/joint.py": "generators/joint/test_vine_generator.py",

@@ -13,6 +13,7 @@ from os import PathLike
 from pathlib import Path
 
 from mcce import report
+from mcce.base.checks import check_flag
 from mcce.base.files import check_path
 from mcce.counterfactuals import Counterfactuals
 from mcce.exceptions import InputError
@@ -63,6 +64,8 @@ class Letters:
         if given is None:
             return None
         letters = given if isinstance(given, Letters) else cls(given)
+        check_flag(letters.all, "all")
+        check_flag(letters.reasons, "reasons")
         folder = check_path(letters.folder)
         if folder.exists() and not folder.is_dir():
             raise InputError(f"letters go to {folder}, which is a file; give the name of a folder.")

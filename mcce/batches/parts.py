@@ -29,7 +29,7 @@ from mcce.explain.tabulate import with_left_out
 from mcce.records.canonical import canonical
 from mcce.records.record import make_bodies
 from mcce.report.reasons import ALREADY
-from mcce.report.result_words import answers
+from mcce.report.words import answers
 from mcce.table import Feature, Schema
 from mcce.table.left_out import without_unknown_levels
 from mcce.wording import Setting

@@ -14,19 +14,17 @@ from typing import Any
 
 import pandas as pd
 
-from mcce.base.files import atomic_write
 from mcce.batches import BatchResult, Letters
 from mcce.batches.folder import UNLETTERED
 from mcce.cli.checking import demands, explain_options, given_names, named_by_text, read_constraints
 from mcce.cli.console import DONE, SOME_UNEXPLAINED, notify
-from mcce.cli.fitting import kept_fixed, known_levels, load_explainer, rows_like
+from mcce.cli.fitting import kept_fixed, load_explainer, read_like, values_of
 from mcce.cli.options import check_letters, complete, is_given
-from mcce.cli.outputs import WORKBOOK, check_outputs, print_unlettered, write_workbook
-from mcce.cli.tables import WORKBOOKS, ReadOptions, check_columns, read_table
+from mcce.cli.outputs import Style, check_outputs, print_unlettered, write_tables
+from mcce.cli.tables import WORKBOOKS, ReadOptions, check_columns
 from mcce.constraints import Constraint
 from mcce.exceptions import InputError
 from mcce.table import Schema
-from mcce.table.spreadsheet import escape_formulas
 
 STREAMED = (".parquet", ".pq")
 PLAIN = (".csv", ".csv.gz")
@@ -82,7 +80,10 @@ def run_explain_batches(given: argparse.Namespace) -> int:
             f"wrote {totals['factuals']} records to {arguments.records}; mcce verify {arguments.records} checks them"
         )
     if arguments.table is not None:
-        _write_table(result, Path(arguments.table), arguments)
+        found, others = (pd.read_parquet(result.folder / name) for name in ("counterfactuals", "unexplained"))
+        tables, style = {"answers": found, "no answer": others}, Style(arguments.spreadsheet_safe)
+        write_tables(Path(arguments.table), tables, style, force=arguments.force)
+        notify(f"wrote {len(found)} rows to {arguments.table}")
     return SOME_UNEXPLAINED if totals["unexplained"] or totals["bad"] else DONE
 
 
@@ -145,28 +146,10 @@ def _frames(paths: Sequence[Path], schema: Schema, arguments: argparse.Namespace
     """Read files as `mcce explain` does; raise on a cell that cannot be read."""
     options = ReadOptions.from_arguments(arguments)
     for path in paths:
-        rows = read_table("--explain", str(path), options, arguments.sheet.get("explain"))
-        rows = rows.unescaped(known_levels(schema), arguments.id)
-        check_columns("the feature", schema.names, rows.table, rows.path)
-        frame = rows_like(rows, schema)
+        rows = read_like("--explain", str(path), schema, options, arguments.sheet.get("explain"), arguments.id)
+        frame = values_of(rows, schema)
         if arguments.id is not None:
             check_columns("--id", [arguments.id], rows.table, rows.path)
             frame[arguments.id] = rows.table[arguments.id].map(str, na_action="ignore")
         frame.attrs["source"] = str(path)
         yield frame
-
-
-def _write_table(result: BatchResult, path: Path, arguments: argparse.Namespace) -> None:
-    found = pd.read_parquet(result.folder / "counterfactuals")
-    others = pd.read_parquet(result.folder / "unexplained")
-    with atomic_write(path, overwrite=arguments.force) as beside:
-        if path.suffix.lower() == WORKBOOK:
-            write_workbook(beside, {"answers": found, "no answer": others}, {})
-        elif path.suffix.lower() == ".parquet":
-            found.to_parquet(beside, index=False)
-        else:
-            (escape_formulas(found) if arguments.spreadsheet_safe else found).to_csv(beside, index=False)
-    notify(f"wrote {len(found)} rows to {path}")
-
-
-__all__ = ["load_explainer", "run_explain_batches"]

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from mcce.cli.console import DONE, notify
-from mcce.cli.fitting import load_explainer, rows_like
+from mcce.cli.fitting import load_explainer, read_like, values_of
 from mcce.cli.outputs import check_outputs
-from mcce.cli.tables import ReadOptions, check_columns, read_table
+from mcce.cli.tables import ReadOptions
 from mcce.diagnostics.card import card
 
 
@@ -20,9 +20,7 @@ def run_card(arguments: argparse.Namespace) -> int:
     rows = None
     if arguments.rows is not None:
         schema = explainer.generator_.schema_
-        table = read_table("--rows", arguments.rows, ReadOptions())
-        check_columns("the feature", schema.names, table.table, table.path)
-        rows = rows_like(table, schema)
+        rows = values_of(read_like("--rows", arguments.rows, schema, ReadOptions()), schema)
     made = card(explainer, rows, title=arguments.title)
     if arguments.out is None:
         print(made, end="")

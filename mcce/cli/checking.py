@@ -120,8 +120,6 @@ def read_constraints(arguments: argparse.Namespace) -> list[Constraint]:
     source = arguments.constraints
     if source is None:
         return []
-    if isinstance(source, str) and not Path(source).is_file():
-        raise InputError(f"--constraints {source}: there is no such file; check its name and folder.")
     with _naming_file(arguments):
         constraints = read(Path(source)) if isinstance(source, str) else read_sections(source, "constraints")
     if not constraints:

@@ -10,13 +10,9 @@ import os
 import sys
 import webbrowser
 
-import pandas as pd
-
 from mcce.cli.console import DONE, notify
-from mcce.cli.fitting import load_explainer, rows_like
-from mcce.cli.tables import UNNAMED, ReadOptions, check_columns, name_rows, read_table
-from mcce.exceptions import InputError, listing
-from mcce.table import Schema
+from mcce.cli.fitting import load_explainer, read_like, values_of
+from mcce.cli.tables import ReadOptions, name_rows
 
 
 def run_explore(arguments: argparse.Namespace) -> int:
@@ -26,8 +22,11 @@ def run_explore(arguments: argparse.Namespace) -> int:
 
     explainer = load_explainer(arguments.explainer, arguments.model, arguments.trusted)
     schema = explainer.generator_.schema_
-    people = _read_rows(schema, "PEOPLE", arguments.people, arguments)
-    training = None if arguments.train is None else _read_rows(schema, "--train", arguments.train, arguments)
+    options = ReadOptions.from_arguments(arguments)
+    rows = read_like("PEOPLE", arguments.people, schema, options, arguments.sheet, arguments.id)
+    people, training = values_of(name_rows(rows, arguments.id), schema), None
+    if arguments.train is not None:
+        training = values_of(read_like("--train", arguments.train, schema, options, arguments.sheet), schema)
     session = ExplorerSession(explainer, people, training)
 
     def announce(address: str) -> None:
@@ -41,16 +40,3 @@ def run_explore(arguments: argparse.Namespace) -> int:
         sys.stderr.flush()
         os._exit(DONE)
     return DONE
-
-
-def _read_rows(schema: Schema, role: str, path: str, arguments: argparse.Namespace) -> pd.DataFrame:
-    """Read the columns of a fitted table from a file."""
-    rows = read_table(role, path, ReadOptions.from_arguments(arguments), arguments.sheet)
-    rows = name_rows(rows, arguments.id if role == "PEOPLE" else None)
-    check_columns("column", schema.names, rows.table, path)
-    unused = [name for name in rows.table if name not in schema.names and name not in (arguments.id, UNNAMED)]
-    if unused:
-        notify(f"columns of {path} that are not used: {listing(unused)}")
-    if not len(rows.table):
-        raise InputError(f"{role} {path} has a header but no rows; give some.")
-    return rows_like(rows, schema)

@@ -156,10 +156,24 @@ def kept_fixed(explainer: MCCE, arguments: argparse.Namespace) -> list[Constrain
     return [allow(name, direction="none") for name in arguments.fixed if name not in generator.fixed_]
 
 
-def rows_like(rows: TableFile, schema: Schema) -> pd.DataFrame:
+def read_like(
+    role: str, path: str, schema: Schema, options: ReadOptions, sheet: str | None = None, id: str | None = None
+) -> TableFile:
+    """Read a file with the training columns; `role` is its option, for messages."""
+    return _with_columns(read_table(role, path, options, sheet), readings_of(schema), known_levels(schema), id)
+
+
+def _with_columns(
+    file: TableFile, training: Mapping[Any, Reading], known: Mapping[Any, Iterable[Any]], id: str | None
+) -> TableFile:
+    """Return a file with the kinds of the training columns, without the apostrophes of spreadsheet-safe files."""
+    check_columns("the feature", training, file.table, file.path)
+    return file.unescaped(known, id).like(training)
+
+
+def values_of(rows: TableFile, schema: Schema) -> pd.DataFrame:
     """Return the rows of a file as values of the training columns."""
-    known = rows.like(readings_of(schema))
-    return known.read(known.find_readings(schema.names))
+    return rows.read(rows.find_readings(schema.names))
 
 
 def readings_of(schema: Schema) -> dict[Any, Reading]:
@@ -179,8 +193,7 @@ def _read_rows(
     """Read the rows to explain with their names, and find the readings of the training columns."""
     options = ReadOptions.from_arguments(arguments)
     rows = read_table("--explain", arguments.explain, options, arguments.sheet.get("explain"))
-    rows = name_rows(rows.unescaped(known, arguments.id), arguments.id).like(training)
-    check_columns("the feature", training, rows.table, rows.path)
+    rows = name_rows(_with_columns(rows, training, known, arguments.id), arguments.id)
     aside = (getattr(arguments, "response", None), arguments.id, UNNAMED, *arguments.drop)
     unused = [name for name in rows.table if name not in training and name not in aside]
     if unused:
@@ -193,8 +206,6 @@ def load_explainer(
 ) -> MCCE:
     """Load a fitted explainer: a file of `MCCE.save` with its model, or a file of joblib, which runs code."""
     where = f"{role} {path}"
-    if not Path(path).is_file():
-        raise InputError(f"{where}: there is no such file; check its name and folder.")
     if is_zipfile(path):
         return MCCE.load(path, _model_of(where, path, model, trusted), n_jobs=jobs)
     if model is not None:

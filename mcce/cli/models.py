@@ -183,8 +183,6 @@ def _two_columns(scores: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def load_model(path: str, trusted: Sequence[str] = ()) -> Any:
     where = f"--model {path}"
-    if not Path(path).is_file():
-        raise InputError(f"{where}: there is no such file; check its name and folder.")
     suffix = Path(path).suffix.lower()
     if trusted and suffix != ".skops":
         raise InputError(f"--trusted goes with a model saved by skops, but --model is {path}; leave --trusted out.")

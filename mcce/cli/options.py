@@ -12,7 +12,7 @@ import argparse
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, time
 from pathlib import Path
@@ -330,6 +330,17 @@ COMMANDS = {  # the groups of each
 }
 
 
+TITLES = {  # of the groups, in `--help`
+    **dict.fromkeys(("model", "rows"), "explainer, model and rows"),
+    "fit": "fit of an explainer",
+    "what": "features and names",
+    "read": "reading of files",
+    "ask": "search",
+    **dict.fromkeys(("write", "cells", "records"), "results"),
+    "letters": "letters",
+}
+
+
 def is_absent(value: Any) -> bool:
     """Return whether a value is that of an option without a default that was not given."""
     return value is None or value is False or value in ([], {})
@@ -383,17 +394,17 @@ def _registered_names() -> dict[str, str]:
     }
 
 
-def add_options(parser: argparse.ArgumentParser, command: str = "explain", *, without: Iterable[str] = ()) -> None:
+def add_options(parser: argparse.ArgumentParser, command: str) -> None:
     """Add the options of a command to its parser; what is not given is not in its result."""
+    groups = {title: parser.add_argument_group(title) for title in dict.fromkeys(TITLES.values())}
     for option in options_of(command):
-        if option.name in without:
-            continue
+        group = groups[TITLES[option.group]]
         about = option.help.replace("%", "%%").replace("{}", str(option.default))
         if option.read in (read.flag, read.reasons):
             action: Any = argparse.BooleanOptionalAction if option.default else "store_true"
-            parser.add_argument(option.flag, dest=option.name, action=action, default=argparse.SUPPRESS, help=about)
+            group.add_argument(option.flag, dest=option.name, action=action, default=argparse.SUPPRESS, help=about)
         else:
-            parser.add_argument(
+            group.add_argument(
                 option.flag,
                 dest=option.name,
                 type=option.read,
@@ -417,12 +428,16 @@ def complete(given: argparse.Namespace) -> argparse.Namespace:
     return argparse.Namespace(**{"config": None, "force": False, **defaults, **of_file, **typed})
 
 
+READ = ("train", "explain", "explainer", "model", "constraints", "graph", "texts")  # options that name files to read
 NEEDED = {
     "fit": ("train",),
     "explain": ("train", "explain"),
     "letters": ("train", "explain", "letters"),
     "explain-batches": ("explainer", "explain"),
 }
+
+
+FOLDERS = ("FOLDER", "--explain")
 
 
 def check_needed(given: argparse.Namespace) -> None:
@@ -436,14 +451,14 @@ def check_needed(given: argparse.Namespace) -> None:
     absent = [option.flag for option in OPTIONS if option.name in needed and getattr(arguments, option.name) is None]
     if absent:
         given.refuse(f"the following arguments are required: {', '.join(absent)}")
-    check_exist({f"--{name}": getattr(arguments, name) for name in ("train", "explain", "explainer", "model")})
+    check_exist({f"--{name}": path for name in READ if isinstance(path := getattr(arguments, name), str)})
 
 
 def check_exist(paths: Mapping[str, str | None]) -> None:
-    """Raise if a file or folder does not exist; keys are the arguments that name them."""
+    """Raise if a file does not exist, or a file or folder of `FOLDERS`; keys are the arguments that name them."""
     for role, path in paths.items():
-        if path is not None and not Path(path).exists():
-            what = "file or folder" if role == "FOLDER" else "file"
+        if path is not None and not (Path(path).exists() if role in FOLDERS else Path(path).is_file()):
+            what = "file or folder" if role in FOLDERS else "file"
             raise InputError(f"{role} {path}: there is no such {what}; check its name and folder.")
 
 
@@ -458,12 +473,11 @@ def _files_of(files: Sequence[str]) -> dict[str, str]:
 
 def read_config(path: str) -> dict[str, Any]:
     """Return the options of a TOML file, checked."""
+    check_exist({"--config": path})
     from mcce.constraints import available_constraints
     from mcce.constraints.reading import parse_file
 
     where = f"--config {path}"
-    if not Path(path).is_file():
-        raise InputError(f"{where}: there is no such file; check its name and folder.")
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

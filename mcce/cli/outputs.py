@@ -15,10 +15,10 @@ import re
 import sys
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -168,17 +168,18 @@ def _is_same(path: Path, other: Path) -> bool:
 
 REASONS_SHOWN = 10
 WORKBOOK = ".xlsx"
+Marks: TypeAlias = Mapping[tuple[int, int], tuple[bool, str]]
 
 
 @dataclass(frozen=True)
 class Style:
     """The format of written CSV files: that of the CSV that was read; formulas are escaped if `spreadsheet_safe`."""
 
-    sep: str
-    decimal: str
-    encoding: str
-    date_formats: Mapping[Any, str]
     spreadsheet_safe: bool
+    sep: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+    date_formats: Mapping[Any, str] = field(default_factory=dict)
 
     @classmethod
     def from_file(cls, source: TableFile, readings: Mapping[Any, Reading], spreadsheet_safe: bool) -> Style:
@@ -186,7 +187,7 @@ class Style:
         commas = any(each.kind == "numeric" and each.marks.decimal == "," for each in readings.values())
         forms = {name: each.form for name, each in readings.items() if each.form not in ("", ISO)}
         encoding = "utf-8-sig" if source.encoding not in ("", "utf-8") else "utf-8"
-        return cls(source.sep or ",", "," if commas else ".", encoding, forms, spreadsheet_safe)
+        return cls(spreadsheet_safe, source.sep or ",", "," if commas else ".", encoding, forms)
 
     def write(self, table: pd.DataFrame, path: Any) -> None:
         forms = {name: form for name, form in self.date_formats.items() if name in table}
@@ -203,15 +204,14 @@ def write(found: Counterfactuals, outputs: Outputs, style: Style, arguments: arg
         pass  # letters alone
     elif outputs.table is None:
         style.write(report.answers(found), sys.stdout)
-    elif outputs.table.suffix.lower() == WORKBOOK:
-        _write_book(found, outputs)
-        notify(f"wrote {len(found)} rows to {outputs.table}")
     else:
-        _write_table(report.answers(found), outputs.table, outputs, style)
+        is_book = outputs.table.suffix.lower() == WORKBOOK
+        tables, marks = (_sheets(found), _marks(found)) if is_book else ({"answers": report.answers(found)}, None)
+        write_tables(outputs.table, tables, style, force=outputs.force, marks=marks)
         notify(f"wrote {len(found)} rows to {outputs.table}")
     rest = outputs.unexplained
     if rest is not None and (len(found.unexplained) or rest.exists()):  # also over those of an earlier run
-        _write_table(found.unexplained.reset_index(), rest, outputs, style)
+        write_tables(rest, {"no answer": found.unexplained.reset_index()}, style, force=outputs.force)
         notify(f"wrote {len(found.unexplained)} rows without a counterfactual to {rest}")
     for line in constraint_lines(found.constraints):
         notify(f"constraint {line}")
@@ -287,41 +287,43 @@ def print_unlettered(without: pd.Series[Any]) -> None:
             notify(f"  and {len(some) - REASONS_SHOWN} more")
 
 
-def _write_book(found: Counterfactuals, outputs: Outputs) -> None:
-    """Write a workbook of answers, with marked changes, changes and rows without an answer."""
-    assert outputs.table is not None
+def _sheets(found: Counterfactuals) -> dict[str, pd.DataFrame]:
+    """Return the tables of a workbook, the answers first."""
+    unexplained = found.unexplained.rename_axis("id").reset_index()
+    sheets = {"answers": report.answers(found), "changes": found.changes(), "no answer": unexplained}
+    return sheets if found.consequences is None else {**sheets, "consequences": found.consequences}
+
+
+def _marks(found: Counterfactuals) -> Marks:
+    """Return the changed cells of the answers, each with the old value as a note."""
     changes = found.changes()
     place_of = {place: row for row, place in enumerate(found.frame.index)}
     column_of = {name: 2 + j for j, name in enumerate(found.frame.columns)}  # after id and rank
     old, role = found.changes(words=True)["from"], changes.get("role", pd.Series("needed", index=changes.index))
-    marks = {
+    return {
         (place_of[id, rank], column_of[feature]): (role.iloc[k] in ("comes along", "consequence"), f"was {old.iloc[k]}")
         for k, (id, rank, feature) in enumerate(zip(changes["id"], changes["rank"], changes["feature"]))
     }
-    sheets = {
-        "answers": report.answers(found),
-        "changes": changes,
-        "no answer": found.unexplained.rename_axis("id").reset_index(),
-    }
-    if found.consequences is not None:
-        sheets["consequences"] = found.consequences
-    with atomic_write(outputs.table, overwrite=outputs.force) as beside:
-        write_workbook(beside, sheets, marks)
 
 
-def _write_table(table: pd.DataFrame, path: Path, outputs: Outputs, style: Style) -> None:
-    with atomic_write(path, overwrite=outputs.force) as beside:
-        if path.suffix == ".parquet":
-            table.to_parquet(beside, index=False)
+def write_tables(
+    path: Path, tables: Mapping[str, pd.DataFrame], style: Style, *, force: bool, marks: Marks | None = None
+) -> None:
+    """Write tables as the sheets of a workbook, the first one alone to any other file."""
+    first = next(iter(tables.values()))
+    with atomic_write(path, overwrite=force) as beside:
+        if path.suffix.lower() == WORKBOOK:
+            write_workbook(beside, tables, marks or {})
+        elif path.suffix.lower() == ".parquet":
+            first.to_parquet(beside, index=False)
         else:
-            style.write(table, beside)
+            style.write(first, beside)
 
 
 NEEDED, ALONG = "FFFFD966", "FFFFF2CC"  # fills: orange and a pale one
 MOST_ROWS = 1_048_576
 WIDEST = 60
 _SAME_TIME = datetime(1980, 1, 1)
-Marks = Mapping[tuple[int, int], tuple[bool, str]]
 
 
 def write_workbook(path: Path, sheets: Mapping[str, pd.DataFrame], marks: Marks) -> None:

@@ -8,12 +8,13 @@ from importlib import import_module
 from typing import Any
 
 from mcce.cli import readers as read
-from mcce.cli.options import OPTIONS, add_options, check_exist, check_needed
+from mcce.cli.options import COMMANDS, OPTIONS, add_options, check_exist, check_needed
 
 CODES = (
     "Exit codes: 0 done (rows that already have the wanted decision need nothing); 2 bad arguments, files or models; "
-    "3 done, but nothing was found for some rows; 130 interrupted."
+    "3 done, but nothing was found for some rows; 130 interrupted. Defaults are in parentheses."
 )
+EXPLAINER = "a fitted explainer, written by mcce fit or MCCE.save"
 FILES = "a fitted explainer (.mcce) and the rows to explain, instead of --explainer and --explain"
 EXPLORED = ("model", "trusted", "id", "missing", "sep", "decimal", "thousands", "date_format", "encoding")
 
@@ -41,7 +42,7 @@ def add_demo(commands: Any) -> None:
     demo.add_argument(
         "--out", type=read.path, default=".", metavar="DIR", help="where to write picture and page (here)"
     )
-    demo.add_argument("--random-state", type=int, default=1, help="seed of the random draws (%(default)s)")
+    demo.add_argument("--random-state", type=int, default=1, metavar="N", help="seed of the random draws (%(default)s)")
     demo.add_argument(
         "--factuals", type=read.count, default=500, metavar="N", help="how many refusals to explain (%(default)s)"
     )
@@ -58,12 +59,8 @@ def add_fit(commands: Any) -> None:
         "mcce inspect lists them.",
         epilog="Exit codes: 0 done; 2 bad arguments, files or models; 130 interrupted.",
     )
-    fit.add_argument(
-        "--config", default=argparse.SUPPRESS, metavar="FILE", help="a TOML file with any of these options"
-    )
-    add_options(fit, "fit")
+    _add_arguments(fit, "fit")
     fit.add_argument("--save", required=True, type=read.path, metavar="FILE", help="the file to write, as bank.mcce")
-    fit.add_argument("--force", action="store_true", default=argparse.SUPPRESS, help="overwrite files that exist")
     fit.set_defaults(run=_imported("mcce.cli.explain:run_fit"), refuse=fit.error, command="fit")
 
 
@@ -99,7 +96,8 @@ def add_letters(commands: Any) -> None:
 
 
 def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
-    parser.add_argument("files", nargs="*", metavar="FILE", help=FILES)
+    if "rows" in COMMANDS[command]:
+        parser.add_argument("files", nargs="*", metavar="FILE", help=FILES)
     parser.add_argument(
         "--config",
         default=argparse.SUPPRESS,
@@ -107,9 +105,7 @@ def _add_arguments(parser: argparse.ArgumentParser, command: str) -> None:
         help="a TOML file with any of these options; the command line overrides it",
     )
     add_options(parser, command)
-    parser.add_argument(
-        "--force", action="store_true", default=argparse.SUPPRESS, help="overwrite files of results that exist"
-    )
+    parser.add_argument("--force", action="store_true", default=argparse.SUPPRESS, help="overwrite files that exist")
 
 
 def add_explain_batches(commands: Any) -> None:
@@ -148,7 +144,7 @@ def add_explore(commands: Any) -> None:
         epilog="Exit codes: 0 ended; 2 bad arguments, files or models. Needs pip install 'mcce[explore]'.",
     )
     add = explore.add_argument
-    add("explainer", type=read.path, metavar="EXPLAINER", help="a fitted mcce.MCCE, written by its save, with --model")
+    add("explainer", type=read.path, metavar="EXPLAINER", help=EXPLAINER)
     add("people", type=read.path, metavar="PEOPLE", help="their rows: .csv, .csv.gz, .tsv, .xlsx or .parquet")
     for option in OPTIONS:
         if option.name in EXPLORED:
@@ -198,7 +194,7 @@ def add_card(commands: Any) -> None:
         "conditionals, plausibility, privacy and limits; with held-out rows, measured quality.",
         epilog="Exit codes: 0 done; 2 bad arguments, files or models.",
     )
-    parser.add_argument("explainer", type=read.path, metavar="EXPLAINER", help="written by mcce fit or MCCE.save")
+    parser.add_argument("explainer", type=read.path, metavar="EXPLAINER", help=EXPLAINER)
     _add_model(parser)
     parser.add_argument("--rows", type=read.path, metavar="FILE", help="held-out rows")
     parser.add_argument("--title", default="Explainer card", metavar="TEXT", help="title of the page (%(default)s)")
@@ -231,15 +227,20 @@ def add_disclosure(commands: Any) -> None:
         "population, and report the disclosure: copies, keys, singling out, membership.",
     )
     add = parser.add_argument
-    add("--explainer", required=True, type=read.path, metavar="FILE", help="a fitted mcce.MCCE, as for explain-batches")
-    add("--model", type=read.path, metavar="FILE", help="its model, as for explain-batches")
-    add("--trusted", type=read.names, default=[], metavar="A,B", help="types of a .skops model that you trust")
-    add("--train", required=True, type=read.path, metavar="FILE", help="the training rows: .parquet, .csv or .csv.gz")
+    add("--explainer", required=True, type=read.path, metavar="FILE", help=EXPLAINER)
+    _add_model(parser)
+    add("--train", required=True, type=read.path, metavar="FILE", help="the training rows: .csv, .xlsx or .parquet")
     add("--holdout", required=True, type=read.path, metavar="FILE", help="rows that were not used for fitting")
-    add("--missing", type=read.names, default=[], metavar="NA,?", help="cells of a CSV that mean a missing value")
+    add("--missing", type=read.names, default=[], metavar="NA,?", help="cells that mean a missing value")
     add("--keys", type=read.names, metavar="A,B", help="columns that an attacker knows (the fixed features)")
     add("--targets", type=read.names, metavar="A,B", help="columns that an attacker wants to know (all others)")
-    add("--k", type=read.count, default=5, metavar="K", help="linked are K people or fewer (%(default)s)")
+    add(
+        "--k",
+        type=read.count,
+        default=5,
+        metavar="K",
+        help="a row counts as linked if at most K training rows share its keys (%(default)s)",
+    )
     add("--releases", type=read.names, metavar="A,B", help="of plain, sparse, generated (all of them)")
     add("--n-samples", type=read.count, default=1000, metavar="K", help="rows drawn for each row (%(default)s)")
     add("--n-attacks", type=read.count, default=500, metavar="N", help="of each kind, at most (%(default)s)")

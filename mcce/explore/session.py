@@ -43,7 +43,6 @@ from mcce.explore.words import (
     CAUTIONS,
     FIGURES,
     MEASURES,
-    figure_text,
     interval_text,
     measure_text,
     reason_text,
@@ -136,18 +135,6 @@ class ExplorerSession:
         self._last: Plans | None = None
         self._alike: tuple[int, Floats] | None = None
         self._results_for_all: dict[float, Counterfactuals] = {}
-        self._answers: dict[str, Callable[[Mapping[str, Any]], Reply]] = {
-            "start": self._start,
-            "person": self._person,
-            "plans": self._plans,
-            "edit": self._edit,
-            "why": self._why,
-            "export": self._export,
-            "whole": self._whole,
-            "by": self._by,
-            "trade_off": self._trade_off,
-            "criticise": self._criticise,
-        }
 
     def __len__(self) -> int:
         return len(self._people)
@@ -173,11 +160,11 @@ class ExplorerSession:
         """Return the function that answers a message; the search for people runs here, outside the lock."""
         if not isinstance(message, Mapping) or "ask" not in message:
             raise InputError(f'a message is an object with the key "ask"; got {spell(message)}.')
-        name, known = message["ask"], ["people", *self._answers]
-        if not isinstance(name, str) or name not in known:
-            raise InputError(f"there is no message {spell(name)}; {did_you_mean(name, known)}")
+        name = message["ask"]
+        if not isinstance(name, str) or name not in ("people", *ANSWERS):
+            raise InputError(f"there is no message {spell(name)}; {did_you_mean(name, ('people', *ANSWERS))}")
         if name != "people":
-            return partial(self._answers[name], message)
+            return partial(ANSWERS[name], self, message)
         search = message.get("search", "")
         if not isinstance(search, str):
             raise InputError(f"search is {spell(search)}; it must be a text.")
@@ -243,21 +230,19 @@ class ExplorerSession:
         chosen = chosen[np.argsort(~named[chosen], kind="stable")]
         page = check_count(message.get("page", 0), "page", least=0)
         shown = chosen[page * PAGE : (page + 1) * PAGE]
-        answer = self._answer_of_all
         return {
             "total": int(chosen.size),
             "page": page,
             "pages": max(-(-int(chosen.size) // PAGE), 1),
-            "people": [
-                {
-                    "person": k,
-                    "name": case_name(self._people.index[k]),
-                    "prediction": self._names.text(PREDICTION, answer.scores[k], 3),
-                    "refused": not answer.wanted[k],
-                }
-                for k in shown.tolist()
-            ],
+            "people": [self._described(k) for k in shown.tolist()],
         }
+
+    def _described(self, k: int) -> Reply:
+        """Return a person's position and name, and the model's answer."""
+        answer = self._answer_of_all
+        prediction = self._names.text(PREDICTION, answer.scores[k], 3)
+        name, refused = case_name(self._people.index[k]), not answer.wanted[k]
+        return {"person": k, "name": name, "prediction": prediction, "refused": refused}
 
     def _chosen(self, message: Mapping[str, Any]) -> Bools:
         """Mark the people that pass a filter and belong to a group."""
@@ -289,14 +274,7 @@ class ExplorerSession:
 
     def _person(self, message: Mapping[str, Any]) -> Reply:
         k = self._place(message)
-        answer = self._answer_of_all
-        return {
-            "person": k,
-            "name": case_name(self._people.index[k]),
-            "prediction": self._names.text(PREDICTION, answer.scores[k], 3),
-            "refused": not answer.wanted[k],
-            "cells": self._cells(self._matrix[k]),
-        }
+        return {**self._described(k), "cells": self._cells(self._matrix[k])}
 
     def _cells(self, row: Floats) -> list[Reply]:
         """Return the cells of an encoded row: as text, and as values in messages."""
@@ -537,7 +515,7 @@ class ExplorerSession:
         cautions = held_back(found)["reasons"].str.split(", ").explode().value_counts()
         lacking = found.unexplained["reason"].map(self._reason).value_counts()
         summary = found.summary()["value"]
-        figures = [[words, figure_text(name, summary[name])] for name, words in FIGURES.items() if name in summary]
+        figures = [[words, measure_text(name, summary[name])] for name, words in FIGURES.items() if name in summary]
         return {
             "tables": [
                 _table("In figures", ["", "value"], figures),
@@ -603,6 +581,20 @@ class ExplorerSession:
         title = f"{len(criticism.rejected)} of {len(criticism)} features have values that differ from these people's"
         columns = ["feature", "realistic", "what differs", "how well the other features predict it (1: exactly)"]
         return {"tables": [_table(title, columns, rows)]}
+
+
+ANSWERS: dict[str, Callable[[ExplorerSession, Mapping[str, Any]], Reply]] = {
+    "start": ExplorerSession._start,
+    "person": ExplorerSession._person,
+    "plans": ExplorerSession._plans,
+    "edit": ExplorerSession._edit,
+    "why": ExplorerSession._why,
+    "export": ExplorerSession._export,
+    "whole": ExplorerSession._whole,
+    "by": ExplorerSession._by,
+    "trade_off": ExplorerSession._trade_off,
+    "criticise": ExplorerSession._criticise,
+}
 
 
 def _floor(message: Mapping[str, Any]) -> float:

@@ -39,8 +39,13 @@ MEASURES = {
     "above_floor": "as plausible as required",
     "rows_queried": "queries of the model for each person",
 }
-SHARES = ("plausibility", "explained", "above_floor")  # measures that are shares
-SHARES_IN_FIGURES = ("mean plausibility", "same changed features if drawn again")
+SHARES = (  # figures and measures that are shares
+    "mean plausibility",
+    "same changed features if drawn again",
+    "plausibility",
+    "explained",
+    "above_floor",
+)
 CAUTIONS = {
     BELOW: "less plausible than required",
     UNUSUAL_DIRECTION: "a change opposite to the usual direction",
@@ -51,12 +56,11 @@ CAUTIONS = {
 }
 
 
-def figure_text(name: str, value: Any) -> str:
-    return _number_text(value, name in SHARES_IN_FIGURES)
-
-
 def measure_text(name: str, value: Any) -> str:
-    return _number_text(value, name in SHARES)
+    """Return a figure or a measure as text; empty if missing."""
+    if pd.isna(value):
+        return ""
+    return share_text(float(value)) if name in SHARES else value_text(value, 3)
 
 
 def interval_text(name: str, mean: float, low: float, high: float) -> str:
@@ -67,12 +71,6 @@ def interval_text(name: str, mean: float, low: float, high: float) -> str:
 def share_text(share: float) -> str:
     """Return a share in per cent, small ones with a decimal."""
     return f"{100 * share:.{1 if share < 0.1 else 0}f}".removesuffix(".0") + "%"
-
-
-def _number_text(value: Any, is_share: bool) -> str:
-    if pd.isna(value):
-        return ""
-    return share_text(float(value)) if is_share else value_text(value, 3)
 
 
 def reason_text(reason: str, fixed: str) -> str:

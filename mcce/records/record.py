@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+
 from mcce.constraints import Constraint, OfFactuals
 from mcce.exceptions import InputError
 from mcce.records.canonical import HASH, cell, figure, hash_of, to_json
 from mcce.report.reasons import ALREADY, UNREADABLE
-from mcce.report.result_words import change_table
-from mcce.report.rows import Result, owners
+from mcce.report.rows import Result, compare_rows, incidental_cells, owners
+from mcce.report.words import roles_of
 
 FORMAT, VERSION = "mcce record", 1
 
@@ -142,14 +144,9 @@ def make_bodies(found: Result) -> Iterator[dict[str, Any]]:
     old = found.factuals[found.frame.columns].astype(object).to_numpy()
     new, measures = found.frame.astype(object).to_numpy(), found.measures.astype(object).to_numpy()
     ranks = found.frame.index.get_level_values("rank")
-    table = change_table(found)
-    roles = table["role"] if "role" in table else ["changed"] * len(table)
-    changes: dict[Any, list[dict[str, Any]]] = {}
-    for id, rank, feature, before, after, role in zip(
-        *(table[c] for c in ("id", "rank", "feature", "from", "to")), roles
-    ):
-        entry = {"feature": str(feature), "from": cell(before), "to": cell(after), "role": role}
-        changes.setdefault((id, rank), []).append(entry)
+    _, changed = compare_rows(found)
+    along = incidental_cells(found)
+    roles = ("changed", "") if found.incidental is None else roles_of(found)
     follow: dict[Any, list[dict[str, Any]]] = {}
     if found.consequences is not None:
         for row in found.consequences.astype(object).to_dict("records"):
@@ -164,7 +161,10 @@ def make_bodies(found: Result) -> Iterator[dict[str, Any]]:
         for k in rows.get(i, []):
             place = who, ranks[k]
             answer = {"rank": int(ranks[k]), "values": dict(zip(names, map(cell, new[k])))}
-            answer["changes"] = changes.get(place, [])
+            answer["changes"] = [
+                {"feature": names[j], "from": cell(old[i, j]), "to": cell(new[k, j]), "role": roles[int(along[k, j])]}
+                for j in np.flatnonzero(changed[k])
+            ]
             answer["measures"] = dict(zip(map(str, found.measures.columns), map(figure, measures[k])))
             answers.append(answer | ({} if found.consequences is None else {"consequences": follow.get(place, [])}))
         reason = reasons.get(who)

@@ -96,30 +96,6 @@ def directions(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[n
     return step
 
 
-def texts_by_row(
-    changes: pd.DataFrame, in_words: pd.DataFrame, places: pd.Index[Any], roles: Sequence[str]
-) -> dict[str, list[str]]:
-    """Return for each (id, rank) the names of the changed features, of those of each role, and the changes.
-
-    `changes` and `in_words` have a row for each change, as `changed_cells` and `in_words` return them.
-    """
-    names = changes["feature"].map(str)
-    by_row = {"changed": names}
-    if "role" in changes:
-        for role in roles:
-            by_row[role.replace(" ", "_")] = names[changes["role"] == role]
-    by_row["changes"] = names + ": " + in_words["from"].astype(str) + " -> " + in_words["to"].astype(str)
-    number = {place: row for row, place in enumerate(places)}
-    row_of = np.array([number[place] for place in zip(changes["id"], changes["rank"])], dtype=np.intp)
-    columns: dict[str, list[str]] = {}
-    for column, texts in by_row.items():
-        parts: list[list[str]] = [[] for _ in number]
-        for row, text in zip(row_of[changes.index.isin(texts.index)], texts):
-            parts[row].append(text)
-        columns[column] = [", ".join(each) for each in parts]
-    return columns
-
-
 def _has_order(column: pd.Series[Any]) -> bool:
     types = pd.api.types
     is_number = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)

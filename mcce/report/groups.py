@@ -105,7 +105,8 @@ class Groups:
 
     def _headline(self) -> str:
         counted = f"{self.overall['n']['explained']} factuals without the wanted decision"
-        return f"Recourse by {self.name}: {counted}, {self.confidence:.12g} intervals by bootstrap over the factuals"
+        percent = f"{100 * self.confidence:.12g} %"
+        return f"Recourse by {self.name}: {counted}, {percent} intervals by bootstrap over the factuals"
 
     def _shown(self) -> pd.DataFrame:
         """Return the figures as text: a row for each group, and one for each difference to the rest."""

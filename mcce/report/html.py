@@ -1,6 +1,6 @@
 """A result as HTML: a table for a notebook, and a page.
 
-The table (`html_table`) has a row for each factual and for each of its counterfactuals; changed cells are marked and
+The table (`result_table`) has a row for each factual and for each of its counterfactuals; changed cells are marked and
 say the old value; features that change come first. On narrow screens each row is a list of changes. It has no script
 and sets no text colour.
 
@@ -13,22 +13,20 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from mcce.base.canvas import WIDTH
 from mcce.base.progress import progress_bar
 from mcce.base.versions import versions_of
-from mcce.report.names import PREDICTION, Names, case_name, fold, kept_together, value_text
+from mcce.report.names import PREDICTION, case_name, fold, kept_together, value_text
 from mcce.report.plots.changes import MOST_BARS, changes_plot
-from mcce.report.result_words import result_headline, sentence
 from mcce.report.rows import Result, compare_rows, incidental_cells, owners
-from mcce.report.words import ConstraintWords, constraint_words, reasons_in_lines
+from mcce.report.words import ConstraintWords, constraint_words, reasons_in_lines, result_headline, sentence
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,155 +76,116 @@ NARROW = """<style>
 </style>"""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """The rows to show, all tables in the same order, and the words around them.
-
-    Attributes
-    ----------
-    before, after : the factual of each row, and its counterfactual, indexed by (id, rank)
-    changed, along : marks of the cells that differ, and of those that are incidental or consequences
-    factual_of_row : equal for the counterfactuals of one factual
-    headline, reasons : the lines above the table, and those below it
-    n_more_rows, n_more_factuals : the numbers of rows and factuals that are not shown
-    """
-
-    before: pd.DataFrame
-    after: pd.DataFrame
-    changed: NDArray[np.bool_]
-    measures: pd.DataFrame
-    factual_of_row: NDArray[np.intp]
-    factual_predictions: pd.Series[Any]
-    kinds: Mapping[str, str]
-    fixed: Collection[str]
-    names: Names
-    headline: list[str]
-    reasons: list[str]
-    n_more_rows: int
-    n_more_factuals: int
-    along: NDArray[np.bool_] | None = None
-    is_recourse: bool = False
-
-
 @dataclass(frozen=True)
-class _ShownFeature:
-    """A feature: its name, label and unit, whether it is numeric, and whether it changes in a shown row."""
+class _Column:
+    """A feature as a column of the table: the text of each factual, and of each cell before and after."""
 
-    name: Hashable
     label: str
     unit: str
     is_number: bool
-    changes: bool
     is_fixed: bool
+    factual: list[str]
+    texts: list[tuple[str, str]]
+    changed: NDArray[np.bool_]
+    along: NDArray[np.bool_]
 
-    @property
-    def label_with_unit(self) -> str:
-        return f"{self.label}, {self.unit}" if self.unit else self.label
+    def head(self) -> str:
+        below = "".join(f"<small>{escape(text)}</small>" for text in (self.unit, "fixed" * self.is_fixed) if text)
+        return f'<th scope="col"{_class("n" * self.is_number)}>{escape(self.label).replace("_", "_<wbr>")}{below}</th>'
+
+    def factual_cell(self, k: int) -> str:
+        return f"<td{_class('n' * self.is_number)}>{escape(fold(self.factual[k], 120, 1))}</td>"
+
+    def cell(self, k: int, aside: str) -> str:
+        """Return a cell of a counterfactual; a changed one is bold and says the old value, `aside` marks some."""
+        was, text = (escape(fold(each, 120, 1)) for each in self.texts[k])
+        if not self.changed[k]:
+            return f"<td{_class('n ' * self.is_number + 'same')}>{text}</td>"
+        label = escape(f"{self.label}, {self.unit}" if self.unit else self.label)
+        was, small = (f"{was}, {aside}", f" <small>{aside}</small>") if self.along[k] else (was, "")
+        return (
+            f'<td{_class("n " * self.is_number + "changed")} data-name="{label}" title="was {was}" '
+            f'aria-label="{text}, was {was}"><b>{text}</b>{small}</td>'
+        )
 
 
-def html_table(shown: Shown) -> str:
-    """Return the table with its style, its headline and its notes."""
-    order = np.argsort(~shown.changed.any(axis=0), kind="stable")
-    columns = [_column(shown, j) for j in order.tolist()]
-    figures = [name for name in ("prediction", "L0", "gower", "plausibility") if name in shown.measures]
-    heads = [f'<th scope="col" class="n">{escape(_head(shown, name))}</th>' for name in figures]
-    for column in columns:
-        small = [column.unit] * bool(column.unit) + ["fixed"] * column.is_fixed
-        below = "".join(f"<small>{escape(text)}</small>" for text in small)
-        label = escape(column.label).replace("_", "_<wbr>")
-        heads.append(f'<th scope="col"{_class("n" * column.is_number)}>{label}{below}</th>')
-    rows = _rows(shown, order, columns, figures)
+def result_table(found: Result, n_factuals: int, *, with_headline: bool = True) -> str:
+    """Return the table of the first explained factuals with its style, its headline and its notes."""
+    factual_of_row = owners(found)
+    explained = list(dict.fromkeys(factual_of_row.tolist()))
+    chosen = [np.flatnonzero(factual_of_row == f)[:RANKS_SHOWN] for f in explained[:n_factuals]]
+    rows = np.concatenate([np.array([], dtype=np.intp), *chosen])
+    columns = _columns(found, rows)
+    shown = [name for name in (PREDICTION, "L0", "gower", "plausibility") if name in found.measures]
+    heads = [HEADS.get(name) or found.names.label(name) for name in shown]
+    figures = [[_figure_text(found, name, row) for name in shown] for row in rows.tolist()]
+    aside = "comes along" if found.consequences is None else "consequence"
+    lines = []
+    for k, (id, rank) in enumerate(found.frame.index[rows]):
+        factual = factual_of_row[rows[k]]
+        if k == 0 or factual != factual_of_row[rows[k - 1]]:
+            prediction = found.names.text(PREDICTION, found.factual_predictions.iloc[factual], 3)
+            cells = "".join(column.factual_cell(k) for column in columns)
+            lines.append(_tr("factual", id, heads, [prediction] + [""] * (len(shown) - 1), cells))
+        cells = "".join(column.cell(k, aside) for column in columns)
+        lines.append(_tr("found", f"→ {rank}", heads, figures[k], cells))
+    head = "".join(f'<th scope="col" class="n">{escape(text)}</th>' for text in heads)
+    head += "".join(column.head() for column in columns)
     table = (
         '<div class="scroll" role="region" tabindex="0" aria-label="Table of cases and their counterfactuals"><table>'
-        f'<thead><tr><th scope="col">id, → rank</th>{"".join(heads)}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f'<thead><tr><th scope="col">id, → rank</th>{head}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
     )
-    notes = _paragraphs(_notes(shown) + shown.reasons)
-    width = _place(shown, columns, figures)
+    above = _paragraphs(result_headline(found, HEADS) if with_headline else [])
+    below = _paragraphs(_notes(found, columns, len(rows), len(explained) - n_factuals))
+    width = _width(found, rows, columns, heads, figures)
     style = TABLE_STYLE + NARROW.format(width=width, name=f"w{width}")
-    return f'{style}<div class="mcce-cf w{width}">{_paragraphs(shown.headline)}{table}{notes}</div>'
+    return f'{style}<div class="mcce-cf w{width}">{above}{table}{below}</div>'
 
 
-def _column(shown: Shown, j: int) -> _ShownFeature:
-    name = shown.after.columns[j]
-    is_number = shown.kinds.get(name) == "numeric"
-    unit, changes = shown.names.units.get(name, ""), bool(shown.changed[:, j].any())
-    return _ShownFeature(name, shown.names.label(name), unit, is_number, changes, name in shown.fixed)
+def _columns(found: Result, rows: NDArray[np.intp]) -> list[_Column]:
+    """Return the features as columns of some rows of `frame`, those that change first."""
+    before, changed = compare_rows(found, rows)
+    after, along, names = found.frame.iloc[rows], incidental_cells(found, rows), found.names
+    columns = []
+    for j in np.argsort(~changed.any(axis=0), kind="stable").tolist():
+        name = after.columns[j]
+        old, new = (table.iloc[:, j].astype(object) for table in (before, after))
+        columns.append(
+            _Column(
+                label=names.label(name),
+                unit=names.units.get(name, ""),
+                is_number=found.kinds.get(name) == "numeric",
+                is_fixed=name in found.fixed,
+                factual=[names.pair(name, cell, cell, unit=False)[1] for cell in old],
+                texts=[names.pair(name, *cells, unit=False) for cells in zip(old, new)],
+                changed=changed[:, j],
+                along=along[:, j],
+            )
+        )
+    return columns
 
 
-def _place(shown: Shown, columns: list[_ShownFeature], figures: list[str]) -> int:
+def _figure_text(found: Result, name: str, row: int) -> str:
+    value = found.measures[name].iloc[row]
+    return found.names.text(PREDICTION, value, 3) if name == PREDICTION else value_text(value, 3)
+
+
+def _width(
+    found: Result, rows: NDArray[np.intp], columns: list[_Column], heads: list[str], figures: list[list[str]]
+) -> int:
     """Return the width in pixels of the names of rows, the figures and the changing features side by side."""
-    longest = max([len("id, → rank"), *(min(len(str(id)), 30) for id, _ in shown.after.index)])
-    wide = longest * LETTER + 2 * PADDING
-    for name in figures:
-        texts = [_figure_text(shown, name, k) for k in range(len(shown.after))]
-        wide += _width(_head(shown, name), texts)
-    for column in columns:
-        if column.changes:
-            cells = [shown.names.text(column.name, v, unit=False) for v in shown.after[column.name].astype(object)]
-            wide += _width(column.label, cells)
+    ids = found.frame.index.get_level_values("id")[rows]
+    wide = max([len("id, → rank"), *(min(len(str(id)), 30) for id in ids)]) * LETTER + 2 * PADDING
+    cells = [(head, [texts[k] for texts in figures]) for k, head in enumerate(heads)]
+    cells += [(column.label, [after for _, after in column.texts]) for column in columns if column.changed.any()]
+    for head, texts in cells:
+        widest = max([min(len(text) * LETTER, WIDEST) for text in texts] or [0.0])
+        wide += max(widest, min(len(head) * LETTER, WIDEST_HEAD)) + PADDING
     return int(-(-wide // STEP) * STEP)
-
-
-def _width(head: str, cells: list[str]) -> float:
-    widest = max([min(len(text) * LETTER, WIDEST) for text in cells] or [0.0])
-    return max(widest, min(len(head) * LETTER, WIDEST_HEAD)) + PADDING
-
-
-def _rows(shown: Shown, order: NDArray[np.intp], columns: list[_ShownFeature], figures: list[str]) -> list[str]:
-    old, new = (table.astype(object).to_numpy()[:, order] for table in (shown.before, shown.after))
-    labels = [_head(shown, name) for name in figures]
-    rows = []
-    for k, (id, rank) in enumerate(shown.after.index):
-        if k == 0 or shown.factual_of_row[k] != shown.factual_of_row[k - 1]:
-            prediction = shown.names.text(PREDICTION, shown.factual_predictions.iloc[k], 3)
-            cells = _cells(old[k], old[k], np.zeros(len(order), dtype=bool), columns, shown.names, "")
-            rows.append(_tr("factual", id, labels, [prediction] + [""] * (len(figures) - 1), cells))
-        along = None if shown.along is None else shown.along[k, order]
-        aside = "consequence" if shown.is_recourse else "comes along"
-        cells = _cells(old[k], new[k], shown.changed[k, order], columns, shown.names, "same", along, aside)
-        texts = [_figure_text(shown, name, k) for name in figures]
-        rows.append(_tr("found", f"→ {rank}", labels, texts, cells))
-    return rows
-
-
-def _head(shown: Shown, name: str) -> str:
-    return HEADS.get(name) or shown.names.label(name)
-
-
-def _figure_text(shown: Shown, name: str, row: int) -> str:
-    value = shown.measures[name].iloc[row]
-    return shown.names.text(PREDICTION, value, 3) if name == PREDICTION else value_text(value, 3)
 
 
 def _class(names: str) -> str:
     return f' class="{names.strip()}"' if names.strip() else ""
-
-
-def _cells(
-    old: NDArray[Any],
-    new: NDArray[Any],
-    changed: NDArray[np.bool_],
-    columns: list[_ShownFeature],
-    names: Names,
-    plain: str,
-    along: NDArray[np.bool_] | None = None,
-    aside: str = "",
-) -> str:
-    """Return the cells of one row; changed ones are bold, with the old value as title; `aside` marks `along`."""
-    cells = []
-    for k, (before, after, is_changed, column) in enumerate(zip(old, new, changed, columns)):
-        kind = "n " * column.is_number + ("changed" if is_changed else plain)
-        pair = names.pair(column.name, before, after, unit=False)
-        was, text = (escape(fold(t, 120, 1)) for t in pair)
-        content = f">{text}"
-        if is_changed:
-            label = escape(column.label_with_unit)
-            content = f' data-name="{label}" title="was {was}" aria-label="{text}, was {was}"><b>{text}</b>'
-            if along is not None and along[k]:
-                content = content.replace(f'was {was}"', f'was {was}, {aside}"') + f" <small>{aside}</small>"
-        cells.append(f"<td{_class(kind)}{content}</td>")
-    return "".join(cells)
 
 
 def _tr(kind: str, label: object, names: list[str], figures: list[str], cells: str) -> str:
@@ -236,20 +195,20 @@ def _tr(kind: str, label: object, names: list[str], figures: list[str], cells: s
     return f'<tr class="{kind}"><th scope="row">{escape(fold(str(label), 30, 1))}</th>{numbers}{cells}</tr>'
 
 
-def _notes(shown: Shown) -> list[str]:
+def _notes(found: Result, columns: list[_Column], n_rows: int, n_more_factuals: int) -> list[str]:
     lines = []
-    if len(shown.after):
+    if n_rows:
         lines.append(
             "Bold on a coloured ground: changed; the row of the case above has the old value. Features that change in "
             "these rows come first."
         )
-    if shown.is_recourse:
+    if found.consequences is not None:
         lines.append("A consequence follows from the actions; the row shows one of those that may follow.")
-    elif shown.along is not None and shown.along.any():
+    elif any(column.along.any() for column in columns):
         lines.append("A change that comes along is not needed for the decision, but makes the others plausible.")
-    if shown.n_more_rows:
-        lines.append(f"Not shown: {shown.n_more_rows} more rows, {shown.n_more_factuals} more explained cases.")
-    return lines
+    if len(found) > n_rows:
+        lines.append(f"Not shown: {len(found) - n_rows} more rows, {max(n_more_factuals, 0)} more explained cases.")
+    return lines + reasons_in_lines(found.unexplained)
 
 
 def _paragraphs(lines: list[str]) -> str:
@@ -259,9 +218,10 @@ def _paragraphs(lines: list[str]) -> str:
 HEADS = {"L0": "changes", "gower": "distance"}  # of measures; plausibility has its name, the prediction its label
 DOTS = 150  # per inch: sharp on a dense screen
 LEGEND = (
-    "{} is the prediction of the model, changes the number of changed features, distance the difference from the case, "
+    "{}: the prediction of the model. Changes: the number of changed features. Distance: the difference from the case, "
     "from 0 (equal) to 1 (far apart)."
 )
+PLAUSIBILITY = " Plausibility: the share of real rows that look as unusual or more so."
 CONSTRAINTS = (
     "No row on this page violates one of these constraints. The more rows drawn without constraints violate one, the "
     "more restrictive it is. A row drawn within all of them is dropped where no value is allowed."
@@ -318,15 +278,6 @@ body{max-width:none}figure,tr,.answer,dl.figures div{break-inside:avoid}h2{break
 """
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A PNG, its alternative text, and a line below it."""
-
-    png: bytes
-    alt: str
-    caption: str
-
-
 def _constraint_table(constraints: Sequence[ConstraintWords]) -> str:
     """Return the table of constraints; on narrow screens each cell has a label."""
     heads = ("constraint", "unconstrained draws that violate it", "draws with an allowed value")
@@ -349,10 +300,10 @@ def _card(figure: tuple[str, str]) -> str:
     return f'<div><dt>{name}</dt><dd class="{size}">{value}</dd></div>'
 
 
-def _figure(picture: Picture) -> str:
-    source = f"data:image/png;base64,{base64.b64encode(picture.png).decode()}"
-    caption = f"<figcaption>{escape(picture.caption)}</figcaption>"
-    return f'<figure><img alt="{escape(picture.alt)}" src="{source}">{caption}</figure>'
+def _figure(png: bytes, alt: str, caption: str) -> str:
+    """Return a PNG with its alternative text, and a line below it."""
+    source = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+    return f'<figure><img alt="{escape(alt)}" src="{source}"><figcaption>{escape(caption)}</figcaption></figure>'
 
 
 def as_png(draw: Callable[[Figure], object], width: float, height: float) -> bytes:
@@ -378,34 +329,6 @@ HEIGHT = 3.0  # inches of a new picture, before its height is set to fit
 RANKS_SHOWN, FACTUALS_ON_PAGE = 5, 25
 
 
-def result_table(found: Result, n_factuals: int, *, with_headline: bool = True) -> str:
-    """Return the table of the first explained factuals as HTML, changed cells marked."""
-    factual_of_row = owners(found)
-    explained = list(dict.fromkeys(factual_of_row.tolist()))
-    chosen = [np.flatnonzero(factual_of_row == f)[:RANKS_SHOWN] for f in explained[:n_factuals]]
-    rows = np.concatenate([np.array([], dtype=np.intp), *chosen])
-    before, changed = compare_rows(found, rows)
-    return html_table(
-        Shown(
-            before=before,
-            after=found.frame.iloc[rows],
-            changed=changed,
-            along=incidental_cells(found, rows),
-            is_recourse=found.consequences is not None,
-            measures=found.measures.iloc[rows],
-            factual_of_row=factual_of_row[rows],
-            factual_predictions=found.factual_predictions.iloc[factual_of_row[rows]],
-            kinds=found.kinds,
-            fixed=found.fixed,
-            names=found.names,
-            headline=result_headline(found) if with_headline else [],
-            reasons=reasons_in_lines(found.unexplained),
-            n_more_rows=len(found) - len(rows),
-            n_more_factuals=max(len(explained) - n_factuals, 0),
-        )
-    )
-
-
 def result_page(
     found: Result, title: str, intro: Sequence[str], *, examples: Result | None = None, diagnostics: Any = None
 ) -> str:
@@ -420,18 +343,21 @@ def result_page(
         parts += [f'<section class="answer"><p>{escape(kept_together(each))}</p></section>' for each in _without(found)]
         if len(found):
             figures = f'<dl class="figures">{"".join(map(_card, _figures(found)))}</dl>'
-            parts.append(f'<h2>All cases</h2><section class="answer">{figures}{_figure(_overall(found))}</section>')
+            parts.append(f'<h2>All cases</h2><section class="answer">{figures}{_overall(found)}</section>')
     constraints = constraint_words(found.constraints)
     if constraints:
         parts.append(f"<h2>What may change</h2><p>{CONSTRAINTS}</p>{_constraint_table(constraints)}")
-    legend = escape(LEGEND.format(found.names.label(PREDICTION)))
-    parts.append(f"<h2>Table</h2><p>{legend}</p>{result_table(found, FACTUALS_ON_PAGE, with_headline=not len(found))}")
+    prediction = found.names.label(PREDICTION)
+    legend = LEGEND.format(prediction[:1].upper() + prediction[1:]) + PLAUSIBILITY * ("plausibility" in found.measures)
+    parts.append(
+        f"<h2>Table</h2><p>{escape(legend)}</p>{result_table(found, FACTUALS_ON_PAGE, with_headline=not len(found))}"
+    )
     if diagnostics is not None:
         parts.append(f'<h2>Diagnostics</h2><div class="diagnostics">{diagnostics._repr_html_()}</div>')
         if diagnostics.marginals is not None:
             png = as_png(lambda figure: diagnostics.plot_overview(2, figure), 9.2, 7.0)
             caption = "Diagnostics: generated rows, counterfactuals."
-            parts.append(_figure(Picture(png, "The figures above as a picture.", caption)))
+            parts.append(_figure(png, "The figures above as a picture.", caption))
     settings = _settings(found) + list(versions_of(PACKAGES).items())
     rows = "".join(f'<tr><th scope="row">{escape(a)}</th><td>{escape(b)}</td></tr>' for a, b in settings)
     parts.append(f'<h2>Settings and versions</h2><table class="settings"><tbody>{rows}</tbody></table>')
@@ -480,18 +406,18 @@ def _answer(found: Result, id: Hashable, *, with_picture: bool) -> str:
     if not with_picture:
         return f'<section class="answer">{words}</section>'
     png = as_png(lambda figure: found.plot_plans(id, max_plans=PLANS, figure=figure), WIDTH, HEIGHT)
-    picture = Picture(png, " ".join(sentences), "Open circle: now. Filled circle: the new value.")
-    return f'<section class="answer">{words}{_figure(picture)}</section>'
+    picture = _figure(png, " ".join(sentences), "Open circle: now. Filled circle: the new value.")
+    return f'<section class="answer">{words}{picture}</section>'
 
 
-def _overall(found: Result) -> Picture:
+def _overall(found: Result) -> str:
     table = found.changed_features()
     changing = table[table["times"] > 0]
     height = 1.8 + 0.3 * min(max(len(changing), 1), MOST_BARS)
     png = as_png(lambda figure: changes_plot(found, figure.subplots()), WIDTH, height)
     shares = ", ".join(f"{found.names.label(name)} {share:.0%}" for name, share in changing["share"].items())
     caption = "How often each feature changes, and in which direction."
-    return Picture(png, f"Share of the cases in which a feature changes: {shares}.", caption)
+    return _figure(png, f"Share of the cases in which a feature changes: {shares}.", caption)
 
 
 def _settings(found: Result) -> list[tuple[str, str]]:

@@ -103,7 +103,7 @@ class WordPattern:
 
     def find(self, value: Any) -> str | None:
         """Return the words of a value, or None."""
-        return next((words for known, words in self.words if _equals(known, value)), None)
+        return next((words for known, words in self.words if is_same(known, value)), None)
 
 
 @dataclass(frozen=True)
@@ -205,12 +205,6 @@ def _read_words(given: Mapping[Any, Any], name: object) -> WordPattern:
             f" has the same word for {both}, {spell(twice)}, which would hide a change; give each value its own word.",
         )
     return WordPattern(tuple(given.items()))
-
-
-def _equals(known: Any, value: Any) -> bool:
-    if pd.isna(known) or pd.isna(value):
-        return bool(pd.isna(known) and pd.isna(value))
-    return bool(known == value)
 
 
 _WITHOUT_INK = ("Cc", "Cf", "Zl", "Zp", "Zs")  # control and format characters, such as a zero-width space, and spaces

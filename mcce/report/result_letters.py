@@ -13,21 +13,15 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools
+from mcce.base.checks import check_flag
 from mcce.exceptions import InputError, spell
 from mcce.report.languages import Texts, read_texts
 from mcce.report.letter_layout import Case, Letter, write_letter
 from mcce.report.principal import Reasons
 from mcce.report.reasons import ALREADY, UNREADABLE
-from mcce.report.rows import (
-    Result,
-    changes_in_words,
-    consequences_in_words,
-    find_row,
-    follows_in_words,
-    held_back,
-    owners,
-)
+from mcce.report.rows import Result, find_row, held_back, owners
 from mcce.report.rules import rules_in_words
+from mcce.report.words import changes_in_words, consequences_in_words, follows_in_words
 from mcce.table.checks import find_labels
 
 OwnTexts: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | None
@@ -94,6 +88,7 @@ def letter(
     With salary 88,100 EUR instead of 68,000 EUR, and everything else as it is,
     the loan would have been granted.
     """
+    check_flag(html, "html")
     (made,) = _write_letters(found, [id], read_texts(language, texts), title, intro, closing, reasons=reasons)
     return made.as_html() if html else made.as_text()
 
@@ -134,9 +129,10 @@ def letters(
     >>> len(mcce.report.letters(found)), len(mcce.report.letters(found, all=True)), len(found.suspicious())
     (75, 76, 1)
     """
+    check_flag(html, "html")
     known = read_texts(language, texts)
-    listed = np.zeros(len(found), dtype=bool) if all else found.frame.index.isin(held_back(found).index)
     without = unlettered(found, all=all)
+    listed = np.zeros(len(found), dtype=bool) if all else found.frame.index.isin(held_back(found).index)
     ids = found.factuals.index[find_labels(without.index, found.factuals.index) < 0]
     made = _write_letters(found, ids, known, title, intro, closing, without=listed, reasons=reasons)
     written = [each.as_html() if html else each.as_text() for each in made]
@@ -161,6 +157,7 @@ def unlettered(found: Result, *, all: bool = False) -> pd.Series[Any]:
     >>> mcce.report.unlettered(explainer.explain(rich)).tolist()
     ['the model accepts this case']
     """
+    check_flag(all, "all")
     why: dict[int, str] = {}
     for place, reason in zip(find_labels(found.factuals.index, found.unexplained.index), found.unexplained["reason"]):
         if reason == ALREADY:
@@ -190,6 +187,7 @@ def _write_letters(
     reasons: bool = False,
 ) -> list[Letter]:
     """Return the letters about factuals, without the rows of `frame` marked in `without`."""
+    check_flag(reasons, "reasons")
     whose = [(id, find_row(found, id)[0]) for id in ids]
     owner = owners(found)
     rows_of: dict[int, list[int]] = {factual: [] for _, factual in whose}

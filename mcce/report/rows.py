@@ -1,13 +1,13 @@
-"""The rows of a result and their factuals: the rows of each factual, the cells that differ, and both in words.
+"""The tables of a result, the rows of each factual, and the cells that differ.
 
-`Result` is the part of `mcce.Counterfactuals` that reports read; the functions here and in the modules of sentences,
-letters and pages accept any object with these attributes.
+`Result` is the part of `mcce.Counterfactuals` that reports read: the tables, and methods that the subclass implements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,93 +15,127 @@ from numpy.typing import NDArray
 
 from mcce.base.arrays import Bools, Ints
 from mcce.exceptions import InputError, spell, spell_all
+from mcce.plausibility.stop_reasons import Usual
 from mcce.report.changes import differing_cells
-from mcce.report.languages import Texts, read_texts
-from mcce.report.names import Names, is_same
+from mcce.report.names import Names
 from mcce.report.suspicious import STOP
-from mcce.report.words import Change, follow_sentence
+from mcce.table import FrameKind
 from mcce.table.checks import find_labels
 from mcce.wording import Either, Parameter, PythonOnly
 
-
-class RunLike(Protocol):
-    """The settings and timings of a result."""
-
-    @property
-    def settings(self) -> Mapping[str, Any]: ...
-
-    @property
-    def timings(self) -> Mapping[str, float]: ...
-
-    @property
-    def floor(self) -> float | None: ...
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-class Result(Protocol):
-    """The attributes of `mcce.Counterfactuals` that reports read; its docstring describes them."""
+ROUNDING = 1e-9  # tolerance of comparisons with the floor
 
-    @property
-    def frame(self) -> pd.DataFrame: ...
 
-    @property
-    def measures(self) -> pd.DataFrame: ...
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Settings and timings of a result.
 
-    @property
-    def factuals(self) -> pd.DataFrame: ...
+    Attributes
+    ----------
+    settings : mapping
+        Settings of the call, `n_samples`, `n_counterfactuals`, `random_state`, ..., and its cost: `pools`, the number
+        of pools drawn, and `rows_queried`, the number of rows for which the model was queried.
+    timings : mapping
+        Seconds for fit, generate and select.
 
-    @property
-    def unexplained(self) -> pd.DataFrame: ...
+    Examples
+    --------
+    >>> run = Run(settings={"n_samples": 1000, "sparse": True, "floor": 0.05}, timings={"fit": 1.5, "generate": 0.5})
+    >>> run.seconds, run.floor
+    (2.0, 0.05)
+    """
 
-    @property
-    def factual_predictions(self) -> pd.Series[Any]: ...
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def decision(self) -> str: ...
+    def seconds(self) -> float:
+        """Seconds for all steps together."""
+        return float(sum(self.timings.values()))
 
     @property
-    def fixed(self) -> tuple[str, ...]: ...
+    def floor(self) -> float | None:
+        """The plausibility floor; None if the call had none."""
+        return float(self.settings["floor"]) if self.settings.get("sparse") and "floor" in self.settings else None
+
+
+@dataclass(frozen=True, kw_only=True, repr=False, eq=False)
+class Result:
+    """The tables of a result, base of `mcce.Counterfactuals`, whose docstring describes them."""
+
+    frame: pd.DataFrame
+    measures: pd.DataFrame
+    factuals: pd.DataFrame
+    unexplained: pd.DataFrame
+    factual_predictions: pd.Series[Any]
+    decision: str
+    fixed: tuple[str, ...] = ()
+    computed: tuple[str, ...] = ()
+    derived: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    draws: pd.Series[int] | None = None
+    copies: int | None = None
+    constraints: pd.DataFrame | None = None
+    nearest: pd.DataFrame | None = None
+    allowed: pd.DataFrame | None = None
+    consequences: pd.DataFrame | None = None
+    names: Names = field(default_factory=Names)
+    run: Run = field(default_factory=Run)
+    _standard_errors: Mapping[str, float] = field(default_factory=dict)
+    _pairwise: pd.DataFrame | None = None  # what `diversity` returns
+    _along: pd.DataFrame | None = None  # cells of `frame` that the decision does not need; None if not sparse
+    _rules: Mapping[Hashable, tuple[str, ...]] = field(default_factory=dict)  # by id, its constraints in words
+    _usual: Usual | None = None  # of training rows, for `suspicious`; None if not computed
+    _frame_kind: FrameKind | None = None  # the kind of frame that was explained; None for pandas
+
+    def __post_init__(self) -> None:
+        if not self.measures.index.equals(self.frame.index):
+            raise InputError("measures and frame must have the same (id, rank) index; build both in one order.")
+        if not self.factual_predictions.index.equals(self.factuals.index):
+            raise InputError("factual_predictions and factuals must have the same index; build both in one order.")
+        if not self.factuals.index.is_unique or (owners(self) < 0).any():
+            raise InputError("every id of frame must occur exactly once in the index of factuals.")
 
     @property
-    def computed(self) -> tuple[str, ...]: ...
+    def incidental(self) -> pd.DataFrame | None:
+        """Which cells of `frame` change without being needed for the decision; None if the result is not sparse."""
+        return self._along
 
     @property
-    def derived(self) -> tuple[str, ...]: ...
+    def constraint_texts(self) -> Mapping[Hashable, tuple[str, ...]]:
+        """The constraints of each factual in words, by id; empty if there are none."""
+        return self._rules
 
-    @property
-    def kinds(self) -> Mapping[str, str]: ...
+    def __len__(self) -> int:
+        return len(self.frame)
 
-    @property
-    def draws(self) -> pd.Series[int] | None: ...
+    def below_floor(self) -> pd.Series[Any]:
+        """Return which rows are below the plausibility floor, because no valid candidate at or above it was found.
 
-    @property
-    def constraints(self) -> pd.DataFrame | None: ...
+        Without `sparse=True` all values are False.
+        """
+        if self.run.floor is None or "plausibility" not in self.measures:
+            return pd.Series(False, index=self.measures.index, name="below_floor")
+        return (self.measures["plausibility"] < self.run.floor - ROUNDING).rename("below_floor")
 
-    @property
-    def names(self) -> Names: ...
+    def suspicious(self, level: str = "stop") -> pd.DataFrame:
+        raise NotImplementedError
 
-    @property
-    def run(self) -> RunLike: ...
+    def changed_features(self) -> pd.DataFrame:
+        raise NotImplementedError
 
-    @property
-    def incidental(self) -> pd.DataFrame | None: ...
+    def principal_reasons(self, id: Hashable, n: int = 4, *, every: bool = False, n_draws: int = 1000) -> pd.DataFrame:
+        raise NotImplementedError
 
-    @property
-    def consequences(self) -> pd.DataFrame | None: ...
-
-    @property
-    def constraint_texts(self) -> Mapping[Hashable, tuple[str, ...]]: ...
-
-    def __len__(self) -> int: ...
-
-    def below_floor(self) -> pd.Series[Any]: ...
-
-    def suspicious(self, level: str = "stop") -> pd.DataFrame: ...
-
-    def changed_features(self) -> pd.DataFrame: ...
-
-    def principal_reasons(self, id: Hashable, n: int = 4, *, every: bool = False) -> pd.DataFrame: ...
-
-    def plot_plans(self, id: Hashable | None = None, *, max_plans: int = 5, figure: Any = None) -> Any: ...
+    def plot_plans(
+        self, id: Hashable | None = None, *, max_plans: int = 5, figure: Figure | None = None
+    ) -> NDArray[np.object_]:
+        raise NotImplementedError
 
 
 def owners(found: Result) -> NDArray[np.intp]:
@@ -168,44 +202,6 @@ def incidental_cells(found: Result, rows: Ints | None = None) -> Bools:
     return cells if rows is None else cells[rows]
 
 
-def changes_in_words(
-    found: Result, rows: Ints | None = None, names: Names | None = None
-) -> Iterator[tuple[int, int, list[Change]]]:
-    """Yield for rows of `frame`, all by default, the position of the factual, that of the row, and its changes.
-
-    The names are those of the result unless others are given.
-    """
-    rows, names = np.arange(len(found)) if rows is None else rows, names or found.names
-    before, changed = compare_rows(found, rows)
-    owner, along = owners(found)[rows], incidental_cells(found, rows)
-    for k, row in enumerate(rows.tolist()):
-        changes = []
-        for j in np.flatnonzero(changed[k]).tolist():
-            name = found.frame.columns[j]
-            old, new = names.pair(name, before.iloc[k, j], found.frame.iloc[row, j])
-            changes.append(Change(names.label(name), old, new, bool(along[k, j])))
-        yield int(owner[k]), row, changes
-
-
-def follows_in_words(
-    found: Result, factual: int, row: int, names: Names | None = None, texts: Texts | None = None
-) -> str:
-    """Return the changes of the derived features in a row of `frame` as a sentence; empty without any."""
-    names, changes = names or found.names, []
-    for name in found.frame.columns[found.frame.columns.isin(found.derived)]:
-        before, after = found.factuals[name].iloc[factual], found.frame[name].iloc[row]
-        if not is_same(before, after):
-            changes.append((names.label(name), _way(found, name, before, after), names.pair(name, before, after)[1]))
-    return follow_sentence(changes, texts)
-
-
-def _way(found: Result, name: Any, before: Any, after: Any) -> str:
-    """Return the key of the text that describes a change of a feature."""
-    if found.kinds.get(name) != "numeric" or pd.isna(before) or pd.isna(after):
-        return "becomes"
-    return "rises" if after > before else "falls"
-
-
 def usual_consequences(found: Result, row: int) -> list[tuple[str, Any, Any]]:
     """Return the consequences of the actions of a row of `frame`: each feature with its usual range."""
     table = found.consequences
@@ -218,19 +214,3 @@ def usual_consequences(found: Result, row: int) -> list[tuple[str, Any, Any]]:
 def cases_of_100(found: Result, row: int) -> int:
     """Return in how many of 100 cases the actions of a row reach the decision, at most 99."""
     return min(int(100 * found.measures["p_valid"].iloc[row] + 1e-9), 99)
-
-
-def consequences_in_words(found: Result, row: int, names: Names | None = None, texts: Texts | None = None) -> str:
-    """Return the usual consequences of the actions of a row of `frame`, and how often the decision is then reached."""
-    names, texts = names or found.names, texts or read_texts()
-    changes = []
-    own = found.factuals.iloc[owners(found)[row]]
-    for feature, low, high in usual_consequences(found, row):
-        if is_same(low, high) and is_same(low, own[feature]):
-            continue
-        key = _way(found, feature, own[feature], high) if is_same(low, high) else "between"
-        first, last = names.pair(feature, low, high)
-        changes.append(texts.fill(f"example.{key}", feature=names.label(feature), low=first, high=last, after=last))
-    usually = [texts.fill("example.usually", changes=texts.listed(changes))] if changes else []
-    cases = cases_of_100(found, row)
-    return " ".join([*usually, texts.fill("example.assured", cases=names.count(cases), decision=found.decision)])

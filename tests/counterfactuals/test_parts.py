@@ -64,3 +64,25 @@ def test_files(found, tmp_path):
     pd.testing.assert_frame_equal(kept, found.to_frame(), check_dtype=False)
     assert kept["education"].dtype == found.frame["education"].dtype
     assert sorted(p.name for p in tmp_path.iterdir()) == ["found.csv", "found.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("flag", "call"),
+    [
+        ("words", lambda found, **flag: found.changes(**flag)),
+        ("standard_errors", lambda found, **flag: found.summary(**flag)),
+        ("words", lambda found, **flag: found.contributions(next(iter(found)), **flag)),
+        ("every", lambda found, **flag: found.principal_reasons(next(iter(found)), **flag)),
+        ("prove", lambda found, **flag: found.why_unexplained(found.unexplained.index[0], **flag)),
+        ("spreadsheet_safe", lambda found, **flag: found.to_csv(**flag)),
+        ("html", lambda found, **flag: mcce.report.letter(found, next(iter(found)), **flag)),
+        ("reasons", lambda found, **flag: mcce.report.letter(found, next(iter(found)), **flag)),
+        ("all", lambda found, **flag: mcce.report.letters(found, **flag)),
+        ("html", lambda found, **flag: mcce.report.letters(found, **flag)),
+        ("reasons", lambda found, **flag: mcce.report.letters(found, all=True, **flag)),
+        ("all", lambda found, **flag: mcce.report.unlettered(found, **flag)),
+    ],
+)
+def test_flags_that_are_not_boolean_raise(found, flag, call):
+    with pytest.raises(mcce.InputError, match=f"{flag} is 'yes'; it must be True or False"):
+        call(found, **{flag: "yes"})

@@ -109,3 +109,7 @@ def test_flags_of_other_methods_that_are_not_boolean_raise(explainer, tmp_path):
     for flag in ("recourse", "skip_bad"):
         with pytest.raises(InputError, match=f"{flag} is 'no'; it must be True or False"):
             explainer.explain_batches(FEW, tmp_path / "out", n_samples=10, **{flag: "no"})
+    for flag in ("all", "reasons"):
+        letters = mcce.batches.Letters(tmp_path / "letters", **{flag: "no"})
+        with pytest.raises(InputError, match=f"{flag} is 'no'; it must be True or False"):
+            explainer.explain_batches(FEW, tmp_path / "out", n_samples=10, letters=letters)

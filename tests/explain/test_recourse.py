@@ -26,7 +26,7 @@ OPTIONS = {
 
 def search(explainer, people, world, actions, assurance=0.9, **options):
     """Search with a known process in place of the fitted chains."""
-    problem = explainer._problem(explainer._demands(read(())), None, None, **{**OPTIONS, **options})
+    problem = explainer._problem(read(()), None, None, **{**OPTIONS, **options})
     schema = explainer.generator_.schema_
     factuals = read_factuals(people, schema, explainer.decision_, explainer.learned_.training.spots)
     columns = np.array([schema.position(name) for name in actions])

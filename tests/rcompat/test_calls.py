@@ -394,7 +394,7 @@ def test_request_builds_no_sentences_changes_or_files(monkeypatch):
     data = people()
     made = attempted("fit", {"ask": PlayedR(data)}, sent(data), OPTIONS)
     made_later = [(Counterfactuals, name) for name in ("changes", "save", "__repr__")]
-    made_later += [(mcce.report, "sentences"), (mcce.report.result_words, "compare_rows")]
+    made_later += [(mcce.report, "sentences"), (mcce.report.words, "compare_rows")]
     count: list[str] = []
     for owner, name in made_later:
         whole = getattr(owner, name)

@@ -248,7 +248,7 @@ def test_series_is_matched_by_id_not_by_position(small):
 
 def test_printed_table(small):
     said = repr(small.by("sex"))
-    assert "Recourse by sex: 7 factuals without the wanted decision, 0.95 intervals by bootstrap" in said
+    assert "Recourse by sex: 7 factuals without the wanted decision, 95 % intervals by bootstrap" in said
     lines = {line.split("  ")[0]: line for line in said.splitlines()}
     assert {"f", "m", "missing", "all", "f less the rest", "m less the rest"} <= set(lines)
     assert "0.2 [0.1, 0.3]" in lines["f"]

@@ -16,9 +16,8 @@ from mcce.report.letter_layout import Case, write_letter
 from mcce.report.names import Names
 from mcce.report.principal import Reasons
 from mcce.report.reasons import ALREADY, NO_ROOM, NONE_ALIKE, NONE_ALIKE_WANTED
-from mcce.report.rows import consequences_in_words
 from mcce.report.rules import rules_in_words
-from mcce.report.words import Change, follow_sentence
+from mcce.report.words import Change, consequences_in_words, follow_sentence
 
 try:
     import tomllib
