@@ -233,10 +233,10 @@ class ResolvedRule:
         if answer.shape != (len(rows),) or not all(isinstance(each, (bool, np.bool_)) for each in answer[:1]):
             got = f"an array of shape {answer.shape} and dtype {answer.dtype}"
             raise InputError(f"rule {self.text!r} returned {got} for {len(rows)} rows; return one boolean for each.")
-        try:
-            return answer.astype(bool) if answer.dtype == bool else _booleans(answer)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"rule {self.text!r} returned a value that is not boolean: {error}.") from error
+        for each in answer if answer.dtype == object else ():
+            if not isinstance(each, (bool, np.bool_)):
+                raise InputError(f"rule {self.text!r} returned a value that is not boolean: {spell(each)}.")
+        return answer.astype(bool)
 
 
 class Derives(Protocol):
@@ -272,13 +272,6 @@ def with_derived(rule: ResolvedRule, derived: Derives) -> ResolvedRule:
     if columns == rule.columns:
         return rule
     return DerivedRule(rule.text, columns, rule.factual_columns, named=rule, derived=derived)
-
-
-def _booleans(answer: Any) -> Bools:
-    wrong = [each for each in answer if not isinstance(each, (bool, np.bool_))]
-    if wrong:
-        raise TypeError(spell(wrong[0]))
-    return np.array([bool(each) for each in answer])
 
 
 def _check_chain(feature: str, *levels: str, schema: Schema) -> None:
