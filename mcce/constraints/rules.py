@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats
-from mcce.constraints.base import Constraint, register_constraint
+from mcce.constraints.base import Constraint, SimpleConstraint, register_constraint
 from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.samplers.restricted import Within
 from mcce.storage.state import Fields
@@ -29,7 +29,7 @@ RowRule = Callable[[pd.DataFrame, pd.DataFrame], Any]
 
 @register_constraint("rule", stored_as="Rule")
 @dataclass(frozen=True)
-class Rule(Constraint):
+class Rule(SimpleConstraint):
     """A rule, made by `rule`: a text with its tree, or a function."""
 
     says: str | None
@@ -38,9 +38,6 @@ class Rule(Constraint):
     name: str | None = None
     tree: Node | None = field(default=None, compare=False, repr=False)
     chain: tuple[str, ...] | None = field(default=None, compare=False, repr=False)  # transitions: feature, levels
-
-    def resolve(self, schema: Schema) -> Iterable[Constraint]:
-        return [self]
 
     @classmethod
     def keys(cls) -> dict[str, bool]:
