@@ -83,10 +83,7 @@ class Attack:
 
 
 def count_matches(query: Query, table: Floats) -> int:
-    meets = np.ones(table.shape[0], dtype=bool)
-    for column, comparison, value in query:
-        meets &= COMPARISONS[comparison](table[:, column], value)
-    return int(meets.sum())
+    return int(_matching_rows([query], table).sum())
 
 
 def distinct_rows(table: Floats) -> Floats:

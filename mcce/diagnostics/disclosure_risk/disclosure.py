@@ -56,6 +56,7 @@ N_QUERIES = 4  # per person, in the attack by repeated queries
 N_COLUMNS = 3  # in a query of singling out
 N_SHUFFLES = 199
 OF_SPARSE = ("floor", "caution", "max_changes")  # arguments of the sparse search only
+OF_INFERENCE = ["inference", "inference_control", "inference_baseline", "inference_risk"]  # columns of `targets`
 UNKNOWN = Estimate(np.nan, np.nan, np.nan)
 
 
@@ -513,7 +514,7 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd
             for real in (people.matched, people.control)
         )
         known = [i for i in range(len(people.features)) if i != j]
-        attack = None
+        shares = [np.nan] * len(OF_INFERENCE)
         if known:
             attack = inference(
                 release.rows, targeted, controls, people.features, known, j,
@@ -521,16 +522,9 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd
                 confidence=1 - (1 - people.confidence) / len(names),
             )  # fmt: skip
             attacks.append((name, attack))
+            shares = [attack.attack.share, attack.control.share, attack.baseline.share, attack.risk.value]
         rows.append(
-            {
-                **measured_all,
-                "DiSCO_matched": alike,
-                "DiSCO_control": chance,
-                "inference": np.nan if attack is None else attack.attack.share,
-                "inference_control": np.nan if attack is None else attack.control.share,
-                "inference_baseline": np.nan if attack is None else attack.baseline.share,
-                "inference_risk": np.nan if attack is None else attack.risk.value,
-            }
+            {**measured_all, "DiSCO_matched": alike, "DiSCO_control": chance, **dict(zip(OF_INFERENCE, shares))}
         )
     table = pd.DataFrame(rows, index=pd.Index(names, name="target", tupleize_cols=False))
     worst = int(np.argmax(table["DiSCO"].to_numpy()))
