@@ -28,7 +28,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 import mcce
 from benchmarks.settings import ROOT
-from mcce.distances.measures import measure_table
+from mcce.distances.measures import changed_columns, gower
 from mcce.explain.diverse import diversity_table
 from mcce.table import Schema
 
@@ -145,14 +145,13 @@ def measure(loans: Loans, answers: dict[object, pd.DataFrame], k: int) -> dict[s
         kept.append(rows)
     matrix = loans.schema.encode(pd.concat([loans.X.iloc[:0], *kept], ignore_index=True).astype(loans.X.dtypes)).matrix
     people = loans.schema.encode(loans.factuals).matrix
-    costs = measure_table(matrix, people[owner], loans.schema.features, ["L0", "gower"])
     table = diversity_table(np.array(owner, dtype=np.int64), matrix, loans.schema.features)
     n = len(loans.factuals)
     return {
         "rows": len(owner) / n,
         "explained": float((table["rows"] == k).sum() / n),
-        "L0": costs["L0"].mean(),
-        "gower": costs["gower"].mean(),
+        "L0": changed_columns(matrix, people[owner]).sum(axis=1).mean(),
+        "gower": gower(loans.schema.features).between(matrix, people[owner]).mean(),
         "pairwise gower": table["gower"].mean(),
         "pairwise features": table["features"].mean(),
     }

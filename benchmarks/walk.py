@@ -67,5 +67,5 @@ def neighbours(problem: Problem, wanted: np.ndarray, *, held: bool) -> np.ndarra
         among = wanted & (training[:, columns] == values).all(axis=1)
         members = group.reshape(-1) == k
         if among.any():
-            place[members] = find_nearest(factuals[members], training, schema.features, among=among).row
+            place[members] = find_nearest(factuals[members], training, schema.features, among=among).row[:, 0]
     return place

@@ -193,11 +193,8 @@ query_model <- function(object, newdata, custom, options) {
 
 # a vector or matrix with one row for each row of newdata, without a method's wrapper
 plain_answer <- function(answer, n) {
-  if (is.list(answer) && !is.data.frame(answer)) {
-    wrapped <- intersect(c("predictions", "posterior", "fit"), names(answer))
-    answer <- if (length(wrapped)) answer[[wrapped[1]]] else do.call(rbind, answer)
-  }
-  if (is.data.frame(answer)) answer <- as.matrix(answer)
+  answer <- unwrapped(answer)
+  if (is.list(answer)) answer <- do.call(rbind, answer)
   if (is.factor(answer)) answer <- as.character(answer)
   columns <- if (length(dim(answer)) == 2) ncol(answer) else 1L
   if (length(answer) != n * columns) {

@@ -30,10 +30,11 @@ from mcce.exceptions import InputError, listing
 from mcce.generators.chain import ChainModel
 from mcce.generators.layout import Predictors, Samplers
 from mcce.generators.visit import VisitSequence
+from mcce.judging.feature import holm
 from mcce.rng import derive_key, resolve_seed
 from mcce.table import Data, Kind, as_frame
 from r_bridge.report import as_html, as_text
-from r_bridge.two_samples import chi_square, holm, permuted_ks
+from r_bridge.two_samples import chi_square, permuted_ks
 
 JOINT = "all features"
 COMMON_LEVEL = 0.05  # least share of rows of a level in the correlations

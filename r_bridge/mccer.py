@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -25,9 +24,8 @@ from mcce.rcompat.stages import check_fixed
 from mcce.rng.r import RGenerator
 from mcce.table import Data, as_frame
 from r_bridge.frames import from_r, to_r
-from r_bridge.models import RModel
 from r_bridge.session import Session, session
-from r_bridge.stages import RStages, check_names_for_mccer
+from r_bridge.stages import check_names_for_mccer
 
 Scores = Callable[[pd.DataFrame], npt.NDArray[np.float64]]
 TIMES = ("fit.time", "generate.time", "process.time")
@@ -53,7 +51,6 @@ def explain_mcce(
     return_featuremodel_object: bool = False,
     return_sim_data: bool = False,
     timing: bool = True,
-    callback: bool = True,
     **tree_arguments: Any,
 ) -> MCCEResult:
     """Run mcceR's `explain_mcce` in R.
@@ -71,9 +68,6 @@ def explain_mcce(
         None continues the stream of the R session; an `RGenerator` sets the state of that stream.
     generate_seed : int or None
         None continues the stream of the fit.
-    callback : bool
-        Whether mcceR calls Python for predictions; otherwise its stages run one by one, with predictions computed
-        between them. The result is the same.
     **tree_arguments
         R's arguments of the trees. These and all other parameters are those of `mcce.rcompat.explain_mcce`.
 
@@ -107,13 +101,6 @@ def explain_mcce(
         r.call("set_random_seed", fit_seed.random_seed)
     measures = [process_measures] if isinstance(process_measures, str) else list(process_measures)
     fit_seed = None if isinstance(fit_seed, RGenerator) else fit_seed
-    if not callback:
-        stages = RStages(known, factuals, like, by_mccer=True)
-        fit = (fixed, ends, fit_autoregressive_model, bool(fit_decision), fit_seed, controls)
-        options = (measures, bool(process_remove_invalid), int(process_return_best_k))
-        score = score_function(*_as_python(r, model, predict_model), c_int)
-        kept = (return_featuremodel_object, return_sim_data, timing)
-        return _in_stages(stages, score, featuremodel_object, fit, (int(generate_K), generate_seed), options, kept)
     arguments = {
         "fixed_features": [str(name) for name in fixed] or None,
         "c_int": ends,
@@ -154,48 +141,6 @@ def score_function(model: Any, predict_model: Any, c_int: Sequence[float] | Inte
     queried = model if predict_model is None else lambda rows: predict_model(model, rows)
     decision = resolve_decision(interval, queried)
     return lambda rows: np.asarray(decision.evaluate(rows, "rows from R").scores, dtype=np.float64)
-
-
-def _as_python(r: Session, model: Any, predict_model: Any) -> tuple[Any, Any]:
-    """Return a model and a `predict_model` that can be called from Python."""
-    if isinstance(model, r.ri.Sexp) and not callable(predict_model):
-        return RModel(model, predict=predict_model), lambda fitted, rows: fitted.score(rows)
-    return model, predict_model
-
-
-def _in_stages(
-    stages: RStages,
-    score: Scores,
-    fitted: Any,
-    fit: tuple[Any, ...],
-    generate: tuple[int, int | None],
-    options: tuple[Any, ...],
-    kept: tuple[bool, bool, bool],
-) -> MCCEResult:
-    """Run mcceR's stages one by one, with predictions computed between them."""
-    begun = [time.perf_counter()]
-    if fitted is None:
-        fitted = stages.fit(score(stages.x_train), *fit)
-    begun.append(time.perf_counter())
-    sim = stages.generate(fitted, *generate)
-    begun.append(time.perf_counter())
-    scores = score(sim)
-    found = stages.process(sim, scores, fitted, *options)
-    begun.append(time.perf_counter())
-    ids = np.repeat(np.arange(1, len(stages.x_explain) + 1), generate[0])
-    numbers = pd.DataFrame({"id_explain": ids, "counterfactual_rank": found.rank}).iloc[found.best]
-    measured = found.measures.add_prefix("measure_").assign(pred=scores).iloc[found.best]
-    measured = pd.concat([numbers, measured[["pred", *measured.columns.drop("pred")]]], axis=1)
-    parts = stages.r.parts(fitted)
-    return MCCEResult(
-        cf=pd.concat([numbers, sim.iloc[found.best]], axis=1).reset_index(drop=True),
-        cf_measures=measured.reset_index(drop=True),
-        fixed_features=tuple(stages.r.strings(parts["fixed_features"])) if "fixed_features" in parts else (),
-        mutable_features=tuple(stages.r.strings(parts["mutable_features"])),
-        time=pd.Series(np.diff(begun), index=list(TIMES)) if kept[2] else None,
-        featuremodel_object=fitted if kept[0] else None,
-        sim_data=pd.concat([pd.Series(ids, name="id_explain"), sim], axis=1) if kept[1] else None,
-    )
 
 
 def tree_controls(engine: str, arguments: Mapping[str, Any]) -> dict[str, Any]:

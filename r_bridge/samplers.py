@@ -2,7 +2,7 @@
 
 1. Write givens and target as an R data.frame (numbers as doubles, levels as factors, ordered ones as ordered factors)
    and let R grow the tree.
-2. Get the leaf of every row of `given` from R.
+2. Read the tree as arrays, which route rows as R does.
 3. Draw one training value of the target, uniformly among the training rows of that leaf, from the stream of the row
    (`mcce.rng.RowStreams`): the draws do not depend on R's random state, on order or blocks.
 
@@ -22,7 +22,7 @@ from mcce.samplers.donors.base import LeafDonorSampler
 from mcce.table import Column, Table
 from r_bridge.frames import to_r
 from r_bridge.session import session
-from r_bridge.trees import GrownByR, NodesOfR, RTree, training_frame
+from r_bridge.trees import NodesOfR, RTree, training_frame
 
 MOST_LEVELS = 16  # with three classes or more rpart tries all of their 2**15 partitions
 TEST_STATISTICS = {"quadratic": "quad", "maximum": "max"}
@@ -163,4 +163,4 @@ def _grown(given: Table, target: Column, engine: str, *control: Any) -> RTree:
     place = np.zeros(int(nodes.number.max()) + 1, dtype=np.int64)
     place[nodes.number] = np.arange(nodes.number.size)
     leaf_of_row = place[r.numbers(r.call(f"{engine}_training", r_object, data)).astype(np.int64)]
-    return RTree.from_r(GrownByR(r_object, f"{engine}_where", given.features), nodes, leaf_of_row)
+    return RTree.from_r(nodes, leaf_of_row)

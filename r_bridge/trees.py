@@ -1,17 +1,16 @@
-"""A tree grown by R: routed by R while its object exists, and stored as arrays.
+"""A tree grown by R, as arrays: after growing, rows are routed without R.
 
 1. `RTree.from_r` reads nodes and splits from the R object in the order of `mcce.trees.tree.Tree`: the right child
    follows the left.
-2. `route` gets the leaves of rows from R. A tree restored from its state has no R object; it uses its arrays, which
-   include the surrogate splits: if the value of a split's column is missing, or is a level unknown to the node, the
-   next split of the node decides, and finally the row goes to the larger child. If the children are equally large, the
-   row stops in the node for rpart, and goes right for party.
+2. `route` follows the splits of a node: if the value of a split's column is missing, or is a level unknown to the node,
+   the next one, a surrogate, decides, and finally the row goes to the larger child. If the children are equally large,
+   the row stops in the node for rpart, and goes right for party.
 3. Donors of a leaf are its training rows in R; donors of an inner node in which rpart stops are all its rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,32 +18,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce.base.arrays import Floats, Int32s, Ints
-from mcce.storage.fields import BOOL, FLOAT, INT8, INT32, NOT_STATE, check_between, require, stored
+from mcce.storage.fields import BOOL, FLOAT, INT8, INT32, check_between, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Column, Feature, Table
 from mcce.trees.tree import Tree
-from r_bridge.frames import to_r
 from r_bridge.session import session
 
 LEAF = -1
 LEFT, ABSENT, RIGHT = 1, 2, 3  # the side of a level, as rpart numbers it
 TARGET = "target"
 T = TypeVar("T", bound="RTree")
-
-
-@dataclass(frozen=True)
-class GrownByR:
-    """The R object of a tree, and what it needs to route rows."""
-
-    r_object: Any
-    where: str
-    features: tuple[Feature, ...]
-
-    def leaves(self, matrix: Floats) -> npt.NDArray[np.int64]:
-        """Return R's number of the leaf of each row."""
-        r = session()
-        rows = to_r(as_columns(self.features, matrix))
-        return r.numbers(r.call(self.where, self.r_object, rows)).astype(np.int64)
 
 
 @stateful("r_bridge.RTree")
@@ -61,7 +44,6 @@ class RTree(Tree):
     split_sides : for a split on levels the side of each level (1 left, 3 right, 2 never seen); otherwise unused.
     split_is_levels : which splits are on levels.
     stays : nodes in which a row stops if no split decides.
-    grown : the R object; None for a tree restored from its state.
     """
 
     leaf_number: Int32s = stored(INT32, "nodes")
@@ -72,11 +54,6 @@ class RTree(Tree):
     split_is_levels: npt.NDArray[np.bool_] = stored(BOOL, "splits")
     split_sides: npt.NDArray[np.int8] = stored(INT8, "splits", None, least=LEFT, most=RIGHT)
     stays: npt.NDArray[np.bool_] = stored(BOOL, "nodes")
-    grown: GrownByR | None = field(default=None, compare=False, repr=False, metadata=NOT_STATE)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return only the arrays, which route rows as R does: a pickled tree needs no R."""
-        return {**vars(self), "grown": None}
 
     def check_state(self) -> None:
         """Raise if the arrays are not a valid tree: every node's splits must be inside the table of splits."""
@@ -98,17 +75,7 @@ class RTree(Tree):
         return super().stops | self.stays
 
     def route(self, matrix: Floats, *, complete: bool = False) -> Int32s:
-        """Return the leaf of every row: by R, or from the arrays if there is no R object."""
-        if matrix.shape[0] == 0 or self.n_nodes == 1:
-            return np.zeros(matrix.shape[0], dtype=np.int32)
-        if self.grown is None:
-            return self.walk(matrix)
-        numbers = self.grown.leaves(matrix)
-        order = np.argsort(self.leaf_number, kind="stable")
-        return order[np.searchsorted(self.leaf_number[order], numbers)].astype(np.int32)
-
-    def walk(self, matrix: Floats) -> Int32s:
-        """Return the leaf of every row from the arrays."""
+        """Return the leaf of every row."""
         leaf = np.zeros(matrix.shape[0], dtype=np.int32)
         waiting = [(0, np.arange(matrix.shape[0]))]
         while waiting:
@@ -143,7 +110,7 @@ class RTree(Tree):
         return goes_left, undecided
 
     @classmethod
-    def from_r(cls: type[T], grown: GrownByR, nodes: NodesOfR, leaf_of_row: npt.NDArray[np.int64]) -> T:
+    def from_r(cls: type[T], nodes: NodesOfR, leaf_of_row: npt.NDArray[np.int64]) -> T:
         """Create the arrays from R's nodes and the leaves of the training rows (step 1)."""
         order, left = nodes.side_by_side()
         place = np.empty(order.size, dtype=np.int32)
@@ -178,7 +145,6 @@ class RTree(Tree):
             split_is_levels=nodes.split_is_levels[by_node],
             split_sides=nodes.split_sides[by_node],
             stays=nodes.stays[order],
-            grown=grown,
         )
 
 

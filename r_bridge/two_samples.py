@@ -1,4 +1,4 @@
-"""Tests of equal distributions of two samples, and Holm's correction for multiple tests."""
+"""Tests of equal distributions of two samples."""
 
 from __future__ import annotations
 
@@ -9,23 +9,6 @@ from mcce.base.arrays import Floats
 
 FEWEST_EXPECTED = 5.0
 CHUNK = 4_000_000  # numbers permuted at once
-
-
-def holm(p_values: Floats) -> Floats:
-    """Return p-values corrected for multiple testing by Holm's method.
-
-    Examples
-    --------
-    >>> from r_bridge.two_samples import holm
-    >>> import numpy as np
-    >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p_values, kind="stable")
-    steps = p_values[order] * np.arange(p_values.size, 0, -1)
-    corrected = np.empty(p_values.size)
-    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
-    return corrected
 
 
 def chi_square(a: Floats, b: Floats) -> tuple[float, float]:

@@ -19,11 +19,10 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.checks import is_number, is_too_large
-from mcce.constraints.base import Constraint, plain, register_constraint
+from mcce.constraints.base import Constraint, SimpleConstraint, plain, register_constraint
 from mcce.exceptions import InputError, did_you_mean, listing, spell
 from mcce.storage.fields import stored
 from mcce.storage.state import Fields
-from mcce.table import Schema
 from mcce.table.dtypes import EXACT
 from mcce.table.frames import is_other_frame, read_frame
 from mcce.wording import Value, call, parts_of
@@ -37,7 +36,7 @@ _MOVES = {"increase": "may only rise", "decrease": "may only fall", "none": "sta
 
 @register_constraint("allow", stored_as="Allow")
 @dataclass(frozen=True)
-class Allow(Constraint):
+class Allow(SimpleConstraint):
     """The values that one feature may have; made by `allow`, which documents the attributes. None: no limit."""
 
     feature: Hashable
@@ -53,9 +52,6 @@ class Allow(Constraint):
 
     def words(self) -> str:
         return f"{self.feature}: {', '.join(self._words())}"
-
-    def resolve(self, schema: Schema) -> Iterable[Constraint]:
-        return [self]
 
     @classmethod
     def keys(cls) -> dict[str, bool]:
@@ -226,7 +222,7 @@ def _is_date(text: str) -> bool:
 
 @register_constraint("no_copies", stored_as="NoCopies")
 @dataclass(frozen=True)
-class NoCopies(Constraint):
+class NoCopies(SimpleConstraint):
     """No counterfactual is a copy of a training row; made by `no_copies`."""
 
     def check_state(self) -> None:
@@ -234,9 +230,6 @@ class NoCopies(Constraint):
 
     def words(self) -> str:
         return "no copy of a training row"
-
-    def resolve(self, schema: Schema) -> Iterable[Constraint]:
-        return [self]
 
     @classmethod
     def from_section(cls, entries: Any, where: str) -> Iterator[Constraint]:
@@ -267,13 +260,10 @@ BOUNDS = tuple(field.name for field in fields(Allow) if field.name != "feature")
 
 
 @dataclass(frozen=True)
-class OfFactuals(Constraint):
+class OfFactuals(SimpleConstraint):
     """Constraints on single factuals: pairs of a factual's id and its constraint."""
 
     by_id: tuple[tuple[Hashable, Any], ...]
-
-    def resolve(self, schema: Schema) -> Iterable[Constraint]:
-        return [self]
 
     def with_names(self: Self, name: Callable[[Hashable], Hashable]) -> Self:
         """Return the constraint with renamed factuals."""

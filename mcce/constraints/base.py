@@ -128,6 +128,13 @@ class Constraint(ABC):
         return cls(**stored)
 
 
+class SimpleConstraint(Constraint):
+    """Base class of the simplest kinds, to which others resolve."""
+
+    def resolve(self, schema: Schema) -> Iterable[Constraint]:
+        return [self]
+
+
 def plain(value: Any) -> Any:
     """Return a value for JSON and TOML: dates and durations as text."""
     if isinstance(value, np.datetime64):

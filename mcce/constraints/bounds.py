@@ -3,9 +3,10 @@
 1. A comparison bounds a feature that stands alone on one side, or in a sum, or in a product or quotient with constants:
    such a side is monotone in the feature, also with rounding, and the last float that satisfies the comparison is found
    by bisection. ``abs(...) <= 50`` is two such comparisons.
-2. ``and`` intersects. ``or`` allows everything where a condition without the feature holds; elsewhere the union of
-   levels, or the numbers of the only other condition. ``if A then B else C`` needs A without the feature.
-3. Other conditions are tried level by level; for a number they return None, and the rule is checked on drawn rows.
+2. ``and`` intersects. ``or`` allows everything where a condition without the feature holds, elsewhere the numbers of
+   the only other condition. ``if A then B else C`` needs A without the feature.
+3. Levels are tried one by one. For other conditions on numbers the result is None, and the rule is checked on drawn
+   rows.
 
 Where a bound is returned, a value is allowed if, and only if, the condition holds with it.
 """
@@ -30,7 +31,6 @@ from mcce.constraints.conditions import (
     Value,
     Where,
     columns_read,
-    compare,
     reads,
 )
 from mcce.constraints.limits import everything, everything_where
@@ -43,11 +43,8 @@ _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 def bounds_of(condition: Condition, column: int, rows: Floats, factuals: Floats) -> Within | None:
     """Return the values of a column for which the condition holds in each row; None if they cannot be derived."""
     n_levels = max((c.n_levels for c in columns_read(condition) if c.column == column and not c.was), default=0)
-    found = _solve(condition, column, rows, factuals, n_levels)
-    return _try_levels(condition, column, rows, factuals, n_levels) if found is None and n_levels else found
-
-
-def _try_levels(condition: Condition, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within:
+    if not n_levels:
+        return _solve(condition, column, rows, factuals)
     tried = rows.copy()
     held = []
     for code in (*range(n_levels), np.nan):
@@ -56,59 +53,37 @@ def _try_levels(condition: Condition, column: int, rows: Floats, factuals: Float
     return Within(levels=np.column_stack(held[:-1]), missing=held[-1])
 
 
-def _solve(node: Condition, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within | None:
+def _solve(node: Condition, column: int, rows: Floats, factuals: Floats) -> Within | None:
+    """Return the numbers for which the condition holds in each row; None if they cannot be derived."""
+    n = rows.shape[0]
     if not reads(node, column):
-        return everything_where(node.holds(rows, factuals), n_levels)
+        return everything_where(node.holds(rows, factuals), 0)
     if isinstance(node, Compared):
         return _compared(node, column, rows, factuals)
     if isinstance(node, IsMissing):
-        nothing = everything_where(np.zeros(rows.shape[0], dtype=bool), n_levels)
-        return Within(nothing.low, nothing.high, nothing.levels, np.ones(rows.shape[0], dtype=bool))
+        return Within(low=np.full(n, np.inf), high=np.full(n, -np.inf), missing=np.ones(n, dtype=bool))
     if isinstance(node, Conjunction):
-        parts = [_solve(part, column, rows, factuals, n_levels) for part in node.parts]
-        found = everything(rows.shape[0], n_levels)
-        for part in parts:
+        found = everything(n, 0)
+        for part in (_solve(part, column, rows, factuals) for part in node.parts):
             if part is None:
                 return None
             found = found & part
         return found
     if isinstance(node, Disjunction):
-        return _solve_disjunction(node, column, rows, factuals, n_levels)
+        first, *more = (part for part in node.parts if reads(part, column))
+        left = None if more else _solve(first, column, rows, factuals)
+        if left is None:
+            return None
+        others = np.zeros(n, dtype=bool)
+        for part in node.parts:
+            others |= False if part is first else part.holds(rows, factuals)
+        return _where(others, everything(n, 0), left)
     if isinstance(node, Where) and not reads(node.condition, column):
-        then = _solve(node.then, column, rows, factuals, n_levels)
-        otherwise = _solve(node.otherwise, column, rows, factuals, n_levels)
+        then, otherwise = (_solve(part, column, rows, factuals) for part in (node.then, node.otherwise))
         if then is None or otherwise is None:
             return None
         return _where(node.condition.holds(rows, factuals), then, otherwise)
     return None
-
-
-def _solve_disjunction(node: Disjunction, column: int, rows: Floats, factuals: Floats, n_levels: int) -> Within | None:
-    """Return the values allowed by an `or`, if these are levels or one interval."""
-    open_parts = [part for part in node.parts if reads(part, column)]
-    if len(open_parts) > 1 and not n_levels:
-        return None
-    holds = np.zeros(rows.shape[0], dtype=bool)
-    for part in node.parts:
-        if not reads(part, column):
-            holds |= part.holds(rows, factuals)
-    found: Within | None = None
-    for part in open_parts:
-        left = _solve(part, column, rows, factuals, n_levels)
-        if left is None:
-            return None
-        found = left if found is None else _union(found, left)
-    assert found is not None
-    return _where(holds, everything(rows.shape[0], n_levels), found)
-
-
-def _union(one: Within, other: Within) -> Within:
-    """Return the union of two restrictions on levels."""
-    assert one.levels is not None
-    assert one.missing is not None
-    assert other.levels is not None
-    assert other.missing is not None
-    return Within(levels=one.levels | other.levels, missing=one.missing | other.missing)
 
 
 def _compared(node: Compared, column: int, rows: Floats, factuals: Floats) -> Within | None:
@@ -126,7 +101,7 @@ def _computed(target: Computed, sign: str, other: Value, column: int, rows: Floa
     if target.function == "abs" and sign in ("<", "<="):
         (inner,) = target.parts
         sides = Compared(inner, sign, other), Compared(Computed("-", (Constant(0.0), other)), sign, inner)
-        return _solve(Conjunction(sides), column, rows, factuals, 0)
+        return _solve(Conjunction(sides), column, rows, factuals)
     rises = _slope(target, column)
     if not rises or sign == "!=":
         return None
@@ -188,12 +163,6 @@ def _is_target(value: Value, column: int) -> bool:
 
 def _bound(target: ColumnValue, sign: str, other: Floats) -> Within:
     n = other.size
-    not_missing = np.zeros(n, dtype=bool)
-    if target.n_levels:
-        codes = np.arange(target.n_levels, dtype=np.float64)
-        return Within(
-            levels=compare(np.broadcast_to(codes, (n, target.n_levels)), sign, other[:, None]), missing=not_missing
-        )
     known = ~np.isnan(other)
     value = (other - target.plus) / target.times
     low, high = np.full(n, -np.inf), np.full(n, np.inf)
@@ -208,7 +177,7 @@ def _bound(target: ColumnValue, sign: str, other: Floats) -> Within:
     return Within(
         low=np.where(known, low, np.inf),
         high=np.where(known, high, -np.inf),
-        missing=not_missing,
+        missing=np.zeros(n, dtype=bool),
         never=value[:, None] if sign == "!=" else None,
     )
 
@@ -219,8 +188,6 @@ def _where(condition: Bools, then: Within, otherwise: Within) -> Within:
     assert then.missing is not None
     assert otherwise.missing is not None
     missing = np.where(condition, then.missing, otherwise.missing)
-    if then.levels is not None and otherwise.levels is not None:
-        return Within(levels=np.where(condition[:, None], then.levels, otherwise.levels), missing=missing)
     low, high = (np.where(condition, a, b) for a, b in zip(then.bounds(n), otherwise.bounds(n)))
     never = None
     if then.never is not None or otherwise.never is not None:

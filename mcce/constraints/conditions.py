@@ -7,7 +7,7 @@ missing value is false, also `!=`. A quotient by 0, and a function where it is u
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -283,21 +283,11 @@ def columns_read(node: Value | Condition) -> Iterator[ColumnValue]:
     """Yield the columns that a value or condition reads."""
     if isinstance(node, ColumnValue):
         yield node
-    parts: tuple[Value | Condition, ...] = ()
-    if isinstance(node, (Computed, Conjunction, Disjunction)):
-        parts = node.parts
-    elif isinstance(node, Compared):
-        parts = (node.left, node.right)
-    elif isinstance(node, (IsMissing, Rounded)):
-        parts = (node.value,)
-    elif isinstance(node, Complement):
-        parts = (node.part,)
-    elif isinstance(node, Elapsed):
-        parts = (node.begin, node.end)
-    elif isinstance(node, (Where, Chosen)):
-        parts = (node.condition, node.then, node.otherwise)
-    for part in parts:
-        yield from columns_read(part)
+        return
+    for part in vars(node).values():
+        for each in part if isinstance(part, tuple) else (part,):
+            if is_dataclass(each):
+                yield from columns_read(each)  # type: ignore[arg-type]
 
 
 def reads(node: Value | Condition, column: int) -> bool:

@@ -20,8 +20,6 @@ from mcce.rng import hash_rows
 from mcce.storage.fields import FLOAT, INT, UINT64, require, stored
 from mcce.storage.state import stateful
 
-_LAST_BITS = np.uint64(0xFFFF)
-
 
 class Excludes(Protocol):
     """A set of excluded rows."""
@@ -47,27 +45,13 @@ class TrainingRows:
 
     def contain(self, rows: Floats) -> Bools:
         """Return which encoded rows are copies of a training row."""
-        return _among(hash_rows(rows), self._ascending)
-
-    def count_in(self, rows: Floats) -> int:
-        """Return the number of copies among a few encoded rows, without sorting the training rows."""
-        hashed = hash_rows(rows)
-        if not hashed.size:
-            return 0
-        # the last bits rule out most training rows
-        has_hash = np.zeros(1 << 16, dtype=bool)
-        has_hash[hashed & _LAST_BITS] = True
-        alike = self.hashes[has_hash[self.hashes & _LAST_BITS]]
-        return int(np.isin(hashed, alike).sum())
+        hashes = hash_rows(rows)
+        place = np.minimum(np.searchsorted(self._ascending, hashes), self._ascending.size - 1)
+        return np.asarray(self._ascending[place] == hashes)
 
     @cached_property
     def _ascending(self) -> UInts:
         return np.unique(self.hashes)
-
-
-def _among(values: UInts, ascending: UInts) -> Bools:
-    place = np.minimum(np.searchsorted(ascending, values), ascending.size - 1)
-    return np.asarray(ascending[place] == values)
 
 
 @stateful("TrainingKeys")

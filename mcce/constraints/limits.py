@@ -8,7 +8,7 @@ reach 0.8. Multiples of a step must be values that the column can hold.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,11 +63,6 @@ class Limit:
         """Whether there is a direction or a largest step."""
         return not (self.rises and self.falls) or self.largest < np.inf
 
-    @property
-    def reads_factual(self) -> bool:
-        """Whether the allowed values depend on the factual's value."""
-        return self.limits_change or self.step > 0.0
-
     def within(self, own: Floats) -> Within:
         """Return the allowed values for factuals with the values `own`."""
         n, unknown = own.size, np.isnan(own)
@@ -113,20 +108,13 @@ def everything_where(holds: Bools, n_levels: int) -> Within:
     return Within(low=np.where(holds, -np.inf, np.inf), high=np.where(holds, np.inf, -np.inf), missing=holds.copy())
 
 
+def bound(column: int, feature: Feature, low: float = -np.inf, high: float = np.inf) -> Limit:
+    """Return a limit with encoded bounds and without a text; a known value does not become missing."""
+    return Limit(column, "", low, high, None if feature.is_numeric else (True,) * feature.n_levels)
+
+
 def keep(column: int, feature: Feature, text: str) -> Limit:
-    levels = None if feature.is_numeric else (True,) * feature.n_levels
-    return Limit(column, text, levels=levels, rises=False, falls=False)
-
-
-def bound(column: int, feature: Feature, low: float, high: float) -> Limit:
-    """Return a limit with encoded bounds and without a text."""
-    levels = None if feature.is_numeric else (True,) * feature.n_levels
-    return Limit(column, "", low, high, levels)
-
-
-def stay_known(column: int, feature: Feature) -> Limit:
-    """Return the implicit limit that a known value does not become missing."""
-    return Limit(column, "", levels=None if feature.is_numeric else (True,) * feature.n_levels)
+    return replace(bound(column, feature), text=text, rises=False, falls=False)
 
 
 def _round(bounds: Floats, own: Floats, largest: float) -> Floats:

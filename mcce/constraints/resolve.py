@@ -12,10 +12,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Indices
 from mcce.constraints.allow import Allow, Only, PerFactual, only_words
 from mcce.constraints.base import Constraint
-from mcce.constraints.limits import Applied, Limit, keep, limit_of, on_grid, stay_known, within_of
+from mcce.constraints.limits import Applied, Limit, bound, keep, limit_of, on_grid, within_of
 from mcce.constraints.reading import read
 from mcce.constraints.rules import Derives, ResolvedRule, Rule, resolve_rule, with_derived
 from mcce.exceptions import InputError, spell, spell_all
@@ -36,11 +37,11 @@ from mcce.table.grid import common_multiple, is_multiple, put_on_multiples
 from mcce.wording import Parameter, parts_of
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Contradictions:
-    """The contradictions of some factuals, with the constraint and the reason of each.
+    """The search for contradictions of some factuals: the position of each, the constraint and the reason.
 
-    `stays` are the values that must stay, factuals by columns; `index` has the ids of the factuals.
+    `stays` are the values that must stay, factuals by columns.
     """
 
     schema: Schema
@@ -48,24 +49,6 @@ class _Contradictions:
     rules: Sequence[ResolvedRule]
     stays: Bools
     factuals: Floats
-    index: pd.Index[Any]
-    rows: list[tuple[int, str, str]] = field(default_factory=list)
-
-    def find(self) -> pd.DataFrame:
-        self.check_limits()
-        self.check_determined_rules()
-        return self.table()
-
-    def table(self) -> pd.DataFrame:
-        self.rows.sort(key=lambda row: row[0])
-        frame = pd.DataFrame(
-            {
-                "constraint": pd.Series([text for _, text, _ in self.rows], dtype=object),
-                "reason": pd.Series([reason for _, _, reason in self.rows], dtype=object),
-            }
-        )
-        frame.index = self.index[[i for i, _, _ in self.rows]].rename("id")
-        return frame
 
     def own(self, i: int, column: int) -> str:
         """Return a factual's value in words."""
@@ -75,8 +58,8 @@ class _Contradictions:
         value = feature.decode(self.factuals[[i], column])[0]
         return f"{feature.name} is {spell(value) if isinstance(value, str) else value}"
 
-    def check_limits(self) -> None:
-        """Find factuals for which the limits on a column leave no value."""
+    def of_limits(self) -> Iterator[tuple[int, str, str]]:
+        """Yield factuals for which the limits on a column leave no value."""
         for column in sorted({limit.column for limit, _ in self.applied}):
             feature = self.schema.features[column]
             own = self.factuals[:, column]
@@ -86,29 +69,28 @@ class _Contradictions:
             for i in np.flatnonzero(~possible).tolist():
                 texts = self.texts(i, column)
                 how = f"{self.own(i, column)} and must stay" if stays[i] else self.own(i, column)
-                self.rows.append((i, texts, f"{how}, but no value is allowed by: {texts}"))
+                yield i, texts, f"{how}, but no value is allowed by: {texts}"
 
     def texts(self, i: int, column: int) -> str:
         """Return the constraints on a feature that apply to a factual, in words."""
         applied = (limit.text for limit, rows in self.applied if limit.column == column and (rows is None or i in rows))
         return "; ".join(dict.fromkeys(applied))
 
-    def check_determined_rules(self) -> None:
+    def of_rules(self) -> Iterator[tuple[int, str, str]]:
+        """Yield factuals that break a rule all of whose columns stay, or for which it leaves no value of the last."""
         for rule in self.rules:
-            changes = [column for column in rule.columns if not self.stays[:, column].all()]
             n_open = (~self.stays[:, list(rule.columns)]).sum(axis=1)
             closed = np.flatnonzero(n_open == 0)
-            broken = closed[~rule.holds(self.factuals[closed], self.factuals[closed])]
-            for i in broken.tolist():
+            for i in closed[~rule.holds(self.factuals[closed], self.factuals[closed])].tolist():
                 values = ", ".join(self.own(i, column) for column in rule.columns)
-                self.rows.append((i, rule.text, f"{values} and may not change, which violates: {rule.text}"))
-            for column in changes:
+                yield i, rule.text, f"{values} and may not change, which violates: {rule.text}"
+            for column in rule.columns:
                 rows = np.flatnonzero((n_open == 1) & ~self.stays[:, column])
                 if rows.size:
-                    self.check_last_column(rule, column, rows)
+                    yield from self.of_last_column(rule, column, rows)
 
-    def check_last_column(self, rule: ResolvedRule, column: int, rows: Any) -> None:
-        """Find factuals for which a rule leaves no value of the only column that may change."""
+    def of_last_column(self, rule: ResolvedRule, column: int, rows: Any) -> Iterator[tuple[int, str, str]]:
+        """Yield factuals for which a rule leaves no value of the only column that may change."""
         factuals = self.factuals[rows]
         ruled = rule.within_for(column, factuals, factuals)
         if ruled is None:
@@ -118,7 +100,7 @@ class _Contradictions:
         for i in rows[~has_allowed_value(within, feature, factuals[:, column])].tolist():
             others = ", ".join(self.own(i, other) for other in rule.columns if other != column) or "in any case"
             texts = "; ".join(filter(None, [rule.text, self.texts(i, column)]))
-            self.rows.append((i, texts, f"{others}, and no value of {feature.name} is allowed by: {texts}"))
+            yield i, texts, f"{others}, and no value of {feature.name} is allowed by: {texts}"
 
 
 def has_allowed_value(within: Within, feature: Feature, own: Floats) -> Bools:
@@ -304,11 +286,6 @@ class Constraints:
                 found[feature.name] = within
         return found
 
-    def restricted(self, within: Mapping[Any, Within], n_rows: int, *, observed: bool = True) -> dict[Any, Bools]:
-        """Return the factuals whose draws are restricted (`Within.excludes`), by feature."""
-        features = {feature.name: feature for feature in self.schema.features}
-        return {name: each.excludes(features[name], n_rows, observed=observed) for name, each in within.items()}
-
     def kept(self, factuals: Floats, index: Ids[Any] | None = None) -> Bools:
         """Return which values must stay, factuals by columns; fixed columns are not marked."""
         kept = np.zeros(factuals.shape, dtype=bool)
@@ -378,7 +355,11 @@ class Constraints:
         stays = self.kept(factuals, index)
         stays[:, list(self.fixed)] = True
         applied = list(self._applied(len(index), index))
-        table = _Contradictions(self.schema, applied, self.rules, stays, factuals, index).find()
+        search = _Contradictions(self.schema, applied, self.rules, stays, factuals)
+        found = sorted([*search.of_limits(), *search.of_rules()], key=itemgetter(0))
+        texts = {"constraint": [text for _, text, _ in found], "reason": [reason for _, _, reason in found]}
+        table = pd.DataFrame(texts, dtype=object)
+        table.index = index[[i for i, _, _ in found]].rename("id")
         if len(index) and table.index.nunique() == len(index):
             shown = table["reason"].iloc[:MOST_SHOWN].items()
             raise InputError(
@@ -390,7 +371,7 @@ class Constraints:
 
     def _applied(self, n_rows: int, index: Ids[Any] | None) -> Iterator[Applied]:
         """Yield each limit with the rows that it applies to; None for all."""
-        for limit in [*self.limits, *(stay_known(column, self.schema.features[column]) for column in self.known)]:
+        for limit in [*self.limits, *(bound(column, self.schema.features[column]) for column in self.known)]:
             yield limit, None
         if not self.personal:
             return
@@ -476,13 +457,14 @@ def resolve(
         elif isinstance(constraint, Only):
             for id, features in constraint.by_id:
                 personal.setdefault(id, set()).update(_keeping(id, features, schema, at_fixed, computed, text))
+    named = at_fixed | computed | {_position(each, schema) for each, _ in allows}
     return Constraints(
         schema,
         tuple(sorted(at_fixed)),
         _ordered({limit(each, text) for each, text in allows}),
         tuple((id, _ordered(personal[id])) for id in sorted(personal, key=repr)),
         _rules([(each, text) for each, text in given if isinstance(each, Rule)], schema, derived),
-        _known(allow_missing, schema, at_fixed | computed | {_position(each, schema) for each, _ in allows}),
+        () if allow_missing else tuple(j for j, f in enumerate(schema.features) if f.has_missing and j not in named),
     )
 
 
@@ -541,13 +523,6 @@ def _keeping(
     changing = named | fixed | computed
     words = only_words(features) if text is None else text
     return [keep(j, f, words) for j, f in enumerate(schema.features) if j not in changing]
-
-
-def _known(allow_missing: bool, schema: Schema, others: set[int]) -> tuple[int, ...]:
-    """Return the columns, except `others`, whose known values do not become missing."""
-    if allow_missing:
-        return ()
-    return tuple(j for j, feature in enumerate(schema.features) if feature.has_missing and j not in others)
 
 
 def _rules(

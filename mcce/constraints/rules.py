@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from mcce.base.arrays import Bools, Floats
-from mcce.constraints.base import Constraint, register_constraint
+from mcce.constraints.base import Constraint, SimpleConstraint, register_constraint
 from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.samplers.restricted import Within
 from mcce.storage.state import Fields
@@ -29,7 +29,7 @@ RowRule = Callable[[pd.DataFrame, pd.DataFrame], Any]
 
 @register_constraint("rule", stored_as="Rule")
 @dataclass(frozen=True)
-class Rule(Constraint):
+class Rule(SimpleConstraint):
     """A rule, made by `rule`: a text with its tree, or a function."""
 
     says: str | None
@@ -38,9 +38,6 @@ class Rule(Constraint):
     name: str | None = None
     tree: Node | None = field(default=None, compare=False, repr=False)
     chain: tuple[str, ...] | None = field(default=None, compare=False, repr=False)  # transitions: feature, levels
-
-    def resolve(self, schema: Schema) -> Iterable[Constraint]:
-        return [self]
 
     @classmethod
     def keys(cls) -> dict[str, bool]:
@@ -233,10 +230,10 @@ class ResolvedRule:
         if answer.shape != (len(rows),) or not all(isinstance(each, (bool, np.bool_)) for each in answer[:1]):
             got = f"an array of shape {answer.shape} and dtype {answer.dtype}"
             raise InputError(f"rule {self.text!r} returned {got} for {len(rows)} rows; return one boolean for each.")
-        try:
-            return answer.astype(bool) if answer.dtype == bool else _booleans(answer)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"rule {self.text!r} returned a value that is not boolean: {error}.") from error
+        for each in answer if answer.dtype == object else ():
+            if not isinstance(each, (bool, np.bool_)):
+                raise InputError(f"rule {self.text!r} returned a value that is not boolean: {spell(each)}.")
+        return answer.astype(bool)
 
 
 class Derives(Protocol):
@@ -272,13 +269,6 @@ def with_derived(rule: ResolvedRule, derived: Derives) -> ResolvedRule:
     if columns == rule.columns:
         return rule
     return DerivedRule(rule.text, columns, rule.factual_columns, named=rule, derived=derived)
-
-
-def _booleans(answer: Any) -> Bools:
-    wrong = [each for each in answer if not isinstance(each, (bool, np.bool_))]
-    if wrong:
-        raise TypeError(spell(wrong[0]))
-    return np.array([bool(each) for each in answer])
 
 
 def _check_chain(feature: str, *levels: str, schema: Schema) -> None:

@@ -22,7 +22,7 @@ from mcce.base.threads import one_native_thread
 from mcce.counterfactuals import Counterfactuals
 from mcce.diagnostics.neighbours import find_equal, find_nearest
 from mcce.diagnostics.pairs import encode_widely
-from mcce.distances.measures import measure_table
+from mcce.distances.measures import changed_columns, gower_sum
 from mcce.exceptions import InputError, listing
 from mcce.model.decisions import Decision, resolve_decision
 from mcce.table import Data, FrameKind, Kind, Schema, as_frame, frame_kind
@@ -199,11 +199,17 @@ def evaluate(
     schema, before = encode_widely(schema, factuals, "X")
     schema, rows = encode_widely(schema, frame, "found")
     before = before[owner]
-    measures = measure_table(rows, before, schema.features, ["L0", "gower_sum"]).rename(columns={"gower_sum": "L1"})
+    changed = changed_columns(rows, before)
+    measures = pd.DataFrame({"L0": changed.sum(axis=1)})
     if training is None:
         assert isinstance(found, Counterfactuals)
         measures["L1"] = found.measures.loc[frame.index, "gower_sum"].to_numpy()
-    measures["violation"] = _violations(rows, before, schema, found, fixed)
+    else:
+        measures["L1"] = gower_sum(schema.features).sums(rows, before)
+    if fixed is None:
+        fixed = found.fixed if isinstance(found, Counterfactuals) else ()
+    places = [schema.position(name) for name in check_fixed(fixed, schema.names)]
+    measures["violation"] = changed[:, places].sum(axis=1)
     resolved = resolve_decision(decision, model)
     measures["success"] = resolved.evaluate(schema.decode_for_model(rows), "the counterfactuals").wanted
     if training is not None and not isinstance(training, Schema):
@@ -243,12 +249,13 @@ def _manifold(
     )
     own = find_equal(before, seen)
     nearest, nearest_wanted = (
-        find_nearest(rows, seen, schema.features, own=own, among=among, n_jobs=n_jobs) for among in (None, wanted)
+        find_nearest(rows, seen, schema.features, own=own, among=among, n_jobs=n_jobs).distance[:, 0]
+        for among in (None, wanted)
     )
     return pd.DataFrame(
         {
-            "distance": nearest.distance,
-            "distance_wanted": nearest_wanted.distance,
+            "distance": nearest,
+            "distance_wanted": nearest_wanted,
             "copy": find_equal(rows, seen) >= 0,
         }
     )
@@ -303,20 +310,6 @@ def _read_schema(
     known: Any = dict(found.kinds)
     both = pd.concat([found.factuals[found.frame.columns], found.frame], ignore_index=True)
     return Schema(Schema.from_data(both, kinds or known).features, array_dtype, frames)
-
-
-def _violations(
-    rows: Floats,
-    before: Floats,
-    schema: Schema,
-    found: Counterfactuals | pd.DataFrame,
-    fixed: Sequence[Hashable] | None,
-) -> npt.NDArray[np.int64]:
-    if fixed is None:
-        fixed = found.fixed if isinstance(found, Counterfactuals) else ()
-    places = [schema.position(name) for name in check_fixed(fixed, schema.names)]
-    old, new = before[:, places], rows[:, places]
-    return np.asarray(((old != new) & ~(np.isnan(old) & np.isnan(new))).sum(axis=1), dtype=np.int64)
 
 
 def _read_timings(

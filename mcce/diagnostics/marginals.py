@@ -54,7 +54,7 @@ def _compare(feature: Feature, real: Floats, generated: Floats) -> dict[str, Any
     p, q = (values[~np.isnan(values)] for values in (real, generated))
     ks = variation = hellinger = wasserstein = np.nan
     if feature.kind != "categorical":
-        ks = _largest_gap(p, q)
+        ks = largest_gap(p, q)
     if feature.is_numeric:
         wasserstein = _moved(p, q)
     else:
@@ -78,7 +78,8 @@ def _shares(feature: Feature, values: Floats) -> Floats:
     return np.bincount(codes, minlength=feature.n_levels + 1) / values.size
 
 
-def _largest_gap(p: Floats, q: Floats) -> float:
+def largest_gap(p: Floats, q: Floats) -> float:
+    """Return the Kolmogorov-Smirnov distance of two samples."""
     if not (p.size and q.size):
         return 0.0 if p.size == q.size else 1.0
     at = np.unique(np.concatenate([p, q]))  # ks_2samp of scipy warns for small samples

@@ -14,7 +14,7 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.threads import count_jobs, run_in_threads
 from mcce.distances import kernels
-from mcce.distances.measures import Distance, gower, stack
+from mcce.distances.measures import Distance, changed_columns, gower, stack
 from mcce.rng import hash_rows
 from mcce.table import Feature
 
@@ -24,9 +24,9 @@ SAMPLE = 256  # rows that determine the order of the features
 
 @dataclass(frozen=True)
 class NearestRows:
-    """The nearest training row of each row (-1 if no row may be chosen) and the Gower distance to it.
+    """The nearest training rows of each row (-1 if no further row may be chosen) and the Gower distances to them.
 
-    Several nearest rows are in columns, the nearest first.
+    They are in columns, the nearest first.
     """
 
     row: Ints
@@ -37,13 +37,14 @@ def find_nearest(
     rows: Floats,
     training: Floats,
     features: Sequence[Feature],
+    k: int = 1,
     *,
     own: Ints | None = None,
     among: Bools | None = None,
     n_jobs: int | None = None,
     progress: bool | None = False,
 ) -> NearestRows:
-    """Find the nearest training row of each row.
+    """Find the `k` nearest training rows of each row.
 
     Parameters
     ----------
@@ -52,22 +53,6 @@ def find_nearest(
     among : marks the training rows that may be chosen; None for all.
     n_jobs : threads; the result does not depend on it.
     """
-    found = find_several_nearest(rows, training, features, 1, own=own, among=among, n_jobs=n_jobs, progress=progress)
-    return NearestRows(found.row[:, 0], found.distance[:, 0])
-
-
-def find_several_nearest(
-    rows: Floats,
-    training: Floats,
-    features: Sequence[Feature],
-    k: int,
-    *,
-    own: Ints | None = None,
-    among: Bools | None = None,
-    n_jobs: int | None = None,
-    progress: bool | None = False,
-) -> NearestRows:
-    """Find the `k` nearest training rows of each row; the parameters are those of `find_nearest`."""
     n = rows.shape[0]
     chosen = np.arange(training.shape[0]) if among is None else np.flatnonzero(among)
     distance = gower(features)
@@ -114,6 +99,6 @@ def find_equal(rows: Floats, training: Floats) -> Ints:
     at = np.minimum(np.searchsorted(training_keys, keys, sorter=by_key), by_key.size - 1)
     candidate = by_key[at]
     others = training[candidate]
-    equal = ((rows == others) | (np.isnan(rows) & np.isnan(others))).all(axis=1)
+    equal = ~changed_columns(rows, others).any(axis=1)
     place[equal] = candidate[equal]
     return place

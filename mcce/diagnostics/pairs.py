@@ -55,9 +55,9 @@ def read_pair(real: Data, generated: Data, kinds: Mapping[Any, Kind] | None = No
     if not len(left.columns):
         raise InputError("real and generated have no columns; give the features to compare.")
     schema = Schema.from_data(left, kinds, "real")
-    features = tuple(widen(f, right[f.name]) for f in schema.features)
-    both = (_encode(features, frame, name) for frame, name in ((left, "real"), (right, "generated")))
-    return TablePair(features, *both)
+    schema = Schema([widen(f, right[f.name]) for f in schema.features])
+    both = (schema.encode(frame, name).matrix for frame, name in ((left, "real"), (right, "generated")))
+    return TablePair(schema.features, *both)
 
 
 def find_copied(pair: TablePair, fixed: Sequence[Hashable]) -> list[int]:
@@ -102,13 +102,6 @@ def _holds_exactly(feature: Feature, column: pd.Series[Any]) -> bool:
     return True
 
 
-def _encode(features: Sequence[Feature], frame: pd.DataFrame, where: str) -> Floats:
-    matrix = np.empty((len(frame), len(features)), order="F")
-    for j, feature in enumerate(features):
-        matrix[:, j] = feature.encode(frame[feature.name], where)
-    return matrix
-
-
 def encode_widely(schema: Schema, X: Data, where: str) -> tuple[Schema, Floats]:
     """Encode a table with values beyond the training data; return the widened schema and the matrix."""
     frame, _ = as_frame(X, where)
@@ -128,7 +121,8 @@ def encode_widely(schema: Schema, X: Data, where: str) -> tuple[Schema, Floats]:
     array_dtype = schema.array_dtype
     if array_dtype is not None and any(a.dtype != b.dtype for a, b in zip(schema.features, features)):
         array_dtype = np.result_type(array_dtype, *(np.asarray([], dtype=f.dtype) for f in features))
-    return Schema(features, array_dtype, schema.frames), _encode(features, frame, where)
+    wide = Schema(features, array_dtype, schema.frames)
+    return wide, wide.encode(frame[schema.names], where).matrix
 
 
 def spread(n: int, most: int) -> npt.NDArray[np.intp]:

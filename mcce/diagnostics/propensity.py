@@ -28,6 +28,7 @@ from threadpoolctl import threadpool_limits
 from mcce.base.arrays import Floats
 from mcce.base.progress import working
 from mcce.base.threads import one_native_thread
+from mcce.diagnostics.marginals import largest_gap
 from mcce.diagnostics.pairs import TablePair, find_copied, read_pair
 from mcce.diagnostics.tables import count_above
 from mcce.exceptions import InputError
@@ -282,13 +283,11 @@ def _measure(scores: PropensityScores, expected: float, n_generated: int, settin
     error = float(((values - share) ** 2).mean())
     of_generated, of_real = values[:n_generated], values[n_generated:]
     right = (of_generated > 0.5).sum() + (of_real <= 0.5).sum()
-    at = np.unique(values)
-    steps = [np.searchsorted(np.sort(v), at, side="right") / v.size for v in (of_generated, of_real)]
     return PMSE(
         pMSE=error,
         expected=expected,
         S_pMSE=error / expected if expected > 0 else math.nan,
-        SPECKS=float(np.abs(steps[0] - steps[1]).max()),
+        SPECKS=largest_gap(of_generated, of_real),
         PO50=float(100 * right / values.size - 50),
         U=count_above(of_generated, of_real),
         size=scores.size,

@@ -18,7 +18,7 @@ from mcce.base.arrays import Floats
 from mcce.base.checks import check_count
 from mcce.base.progress import progress_bar
 from mcce.counterfactuals import Counterfactuals
-from mcce.diagnostics.neighbours import find_equal, find_several_nearest
+from mcce.diagnostics.neighbours import find_equal, find_nearest
 from mcce.diagnostics.pairs import spread
 from mcce.exceptions import InputError
 from mcce.explain.order import MeasureLike
@@ -210,7 +210,7 @@ def _mean(values: Any) -> float:
 def _distances(explainer: Explainer, rows: Floats, own: Floats, seen: Floats) -> Floats:
     """Return the mean summed Gower distance of each row to its nearest training rows, except that of the factual."""
     features = explainer.generator_.schema_.features
-    nearest = find_several_nearest(
+    nearest = find_nearest(
         rows, seen, features, NEIGHBOURS, own=find_equal(own, seen), n_jobs=explainer.n_jobs
     ).distance
     n_near = (~np.isnan(nearest)).sum(axis=1)

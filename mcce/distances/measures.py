@@ -44,7 +44,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.registry import Registry
@@ -507,14 +506,3 @@ def gower_distance(X: Data, Y: Data, *, training: Data | Schema) -> npt.NDArray[
     n = max(a.shape[0], b.shape[0]) if min(a.shape[0], b.shape[0]) else 0
     shape = (n, len(schema))
     return gower(schema.features).between(np.broadcast_to(a, shape), np.broadcast_to(b, shape))
-
-
-def measure_table(rows: Floats, factuals: Floats, features: Sequence[Feature], names: Sequence[str]) -> pd.DataFrame:
-    """Return some distances, by name, of encoded rows to the factuals beside them, one column each."""
-    columns: dict[str, Any] = {}
-    for name in names:
-        distance = MEASURES.find(name).make({"features": features})
-        assert isinstance(distance, Distance)
-        found = distance.between(rows, factuals)
-        columns[name] = found.astype(np.int64) if distance.counts_changes else found
-    return pd.DataFrame(columns)

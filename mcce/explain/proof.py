@@ -3,8 +3,8 @@
 1. A model that `mcce.model.exact` can read, the decision and the constraints are written as a mixed-integer linear
    program, which HiGHS solves (`scipy.optimize.milp`).
 2. The domain of each column is cut into cells: levels, "missing", and intervals of numbers between thresholds of the
-   trees. The factual's own value is a separate cell. Thresholds are looked up among the floats, or on the column's
-   grid, through the real preprocessing, so that all values of a cell are routed alike at every split. A number is
+   trees. The factual's own value is a separate cell. Thresholds are looked up among the floats through the real
+   preprocessing, so that all values of a cell are routed alike at every split. A number is
    inside the training range and on the grid of its column; other values are not part of the proof, except the factual's
    own.
 3. A binary variable for each threshold or level says in which cell a column lies; a leaf is reached if all splits above
@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from mcce.base.arrays import Bools, Floats, Ints
+from mcce.base.arrays import Bools, Floats
 from mcce.constraints.bounds import float_at
 from mcce.constraints.conditions import (
     ColumnValue,
@@ -63,7 +63,6 @@ MOST_STEPS = 100_000  # most grid steps inside a cell; a finer grid is solved as
 EDGE = 1e-5  # share of the largest term of a score by which the decision is loosened or tightened
 CHECKED = 64  # rows on which the reading of a model is compared with the model
 NONE, FOUND, UNKNOWN = "none exists", "a row exists", "not proven"
-Linear = tuple[float, dict[int, float]]  # a constant, and the coefficients of columns
 _OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
@@ -86,7 +85,7 @@ def prove(problem: Problem, factuals: Factuals, i: int, time_limit: float = 60.0
 
 @dataclass
 class Sum:
-    """A linear expression: a constant and the coefficients of variables."""
+    """A linear expression: a constant and the coefficients of variables, or of columns."""
 
     constant: float = 0.0
     terms: dict[int, float] = field(default_factory=dict)
@@ -335,38 +334,23 @@ class _Search:
         splits = np.array(sorted(found))
         column, k, threshold = splits[:, 0].astype(np.intp), splits[:, 1].astype(np.intp), splits[:, 2]
         each = np.arange(len(splits))
-        some = {j: column == j for j in np.unique(column).tolist()}
-        ends = np.array([self.features[j].grid.put(np.array(self.span[j])) for j in column])
-        begin, end = (np.zeros(len(splits), dtype=np.int64) for _ in range(2))
-
-        def values(places: Ints) -> Floats:
-            values = float_at(places)
-            for j, mine in some.items():
-                grid = self.features[j].grid
-                if grid.decimals is not None:
-                    values[mine] = grid.put(ends[mine, 0] + places[mine] * 10.0**-grid.decimals)
-            return values
 
         def left(values: Floats) -> Bools:
             rows = np.repeat(self.own, len(splits), axis=0)
             rows[each, column] = values
             return goes_left(self._columns(rows)[each, k], threshold, False, self.exact.strict)
 
-        for j, mine in some.items():
-            grid = self.features[j].grid
-            if grid.decimals is None:
-                begin[mine], end[mine] = (np.sign(v) * np.abs(v).view(np.int64) for v in ends[mine].T.copy())
-            else:
-                end[mine] = np.rint((ends[mine, 1] - ends[mine, 0]) * 10.0**grid.decimals)
-        at_first, at_last = left(ends[:, 0]), left(ends[:, 1])
+        ends = [np.array([self.span[j][side] for j in column.tolist()]) for side in (0, 1)]
+        at_first, at_last = map(left, ends)
+        begin, end = (np.where(v < 0.0, -np.abs(v).view(np.int64), np.abs(v).view(np.int64)) for v in ends)
         while True:
             middle = (begin >> 1) + (end >> 1) + (begin & end & 1)
             if (middle == begin).all():
                 break
-            same = left(values(middle)) == at_first
+            same = left(float_at(middle)) == at_first
             begin, end = np.where(same, middle, begin), np.where(same, end, middle)
-        last = values(begin)
-        return {j: np.unique(last[mine & (at_first != at_last)]) for j, mine in some.items()}
+        last, cuts = float_at(begin), at_first != at_last
+        return {j: np.unique(last[cuts & (column == j)]) for j in np.unique(column).tolist()}
 
     def _cells(self, j: int) -> Domain:
         """Return the domain of a column, inside its limits."""
@@ -554,7 +538,7 @@ class _Search:
 
     # ---- rules and relations
 
-    def _equation(self, column: int, each: Any) -> tuple[Linear, float] | None:
+    def _equation(self, column: int, each: Any) -> tuple[Sum, float] | None:
         """Return a relation that computes a column as a linear function that is 0 up to rounding, and that rounding.
 
         A derived column may lie outside the training range: it gets the range that its formula can reach.
@@ -574,11 +558,11 @@ class _Search:
         if left is None or right is None:
             self.unproven[name] = None
             return None
-        whole = _plus(left, right, -1.0)
+        whole = left.add(right, -1.0)
         if each.relation.kind == "derived":
-            weight = whole[1][column]
-            ends = np.array([whole[0] - room, whole[0] + room])
-            for j, times in whole[1].items():
+            weight = whole.terms[column]
+            ends = np.array([whole.constant - room, whole.constant + room])
+            for j, times in whole.terms.items():
                 if j != column:
                     reach = np.array([*self.span[j], self.own[0, j]]) * times
                     ends += [reach.min(), reach.max()]
@@ -655,7 +639,7 @@ class _Search:
             return self._either(
                 [Compared(node.left, "<", node.right), Compared(node.left, ">", node.right)], False, switch
             )
-        whole = _plus(left, right, -1.0)
+        whole = left.add(right, -1.0)
         difference = self._total(whole)
         gap = self._gap(whole, difference) if sign in ("<", ">") else 0.0
         if sign != ">" and sign != ">=":
@@ -664,48 +648,48 @@ class _Search:
             self.program.at_most(Sum().add(difference, -1.0), -gap, switch)
         return True
 
-    def _gap(self, whole: Linear, difference: Sum) -> float:
+    def _gap(self, whole: Sum, difference: Sum) -> float:
         """Return the gap of a strict inequality: half of the smallest step, if all columns lie on grids."""
         steps = []
-        for j, weight in whole[1].items():
+        for j, weight in whole.terms.items():
             cells = self.positions[j].cells
             lows = cells.low[~np.isnan(cells.low)]
             if not cells.unit > 0.0 or (np.abs(lows / cells.unit - np.rint(lows / cells.unit)) > 1e-9).any():
                 return self.level * EDGE * self.program.scale(difference)
             steps.append(Fraction(repr(weight)) * Fraction(repr(cells.unit)))
-        numbers = [abs(each) for each in (*steps, Fraction(repr(whole[0]))) if each]
+        numbers = [abs(each) for each in (*steps, Fraction(repr(whole.constant))) if each]
         if not numbers:
             return self.level * EDGE
         denominator = lcm(*(each.denominator for each in numbers))
         return float(Fraction(gcd(*(int(each * denominator) for each in numbers)), denominator)) / 2.0
 
-    def _linear(self, value: Value) -> Linear | None:
-        """Return a value as a constant and coefficients of columns; None if it is not linear in them."""
+    def _linear(self, value: Value) -> Sum | None:
+        """Return a value as a linear expression of columns; None if it is not linear in them."""
         read = {c.column for c in columns_read(value) if not c.was}
         if not read.isdisjoint(self.follows):
             return None
         if read.isdisjoint(self.free):
             constant = float(value.of(self.own, self.own)[0])
-            return None if np.isnan(constant) else (constant, {})
+            return None if np.isnan(constant) else Sum(constant)
         if isinstance(value, ColumnValue):
             is_plain = value.codes is None and not value.n_levels
-            return (value.plus, {value.column: value.times}) if is_plain else None
+            return Sum(value.plus, {value.column: value.times}) if is_plain else None
         if not isinstance(value, Computed) or len(value.parts) != 2:
             return None
         left, right = (self._linear(part) for part in value.parts)
         if left is None or right is None:
             return None
         if value.function in ("+", "-"):
-            return _plus(left, right, 1.0 if value.function == "+" else -1.0)
-        if value.function == "*" and not left[1]:
+            return left.add(right, 1.0 if value.function == "+" else -1.0)
+        if value.function == "*" and not left.terms:
             left, right = right, left
-        if value.function not in ("*", "/") or right[1] or (value.function == "/" and right[0] == 0.0):
+        if value.function not in ("*", "/") or right.terms or (value.function == "/" and right.constant == 0.0):
             return None
-        return _plus((0.0, {}), left, right[0] if value.function == "*" else 1.0 / right[0])
+        return Sum().add(left, right.constant if value.function == "*" else 1.0 / right.constant)
 
-    def _total(self, linear: Linear) -> Sum:
-        found = Sum(linear[0])
-        for j, weight in linear[1].items():
+    def _total(self, linear: Sum) -> Sum:
+        found = Sum(linear.constant)
+        for j, weight in linear.terms.items():
             found.add(self.positions[j].value(), weight)
         return found
 
@@ -796,8 +780,3 @@ class _Search:
         return Proof(
             FOUND, f"{FOUND} that meets the constraints and has the wanted decision; {nearest} ({floor})", row[0]
         )
-
-
-def _plus(one: Linear, other: Linear, times: float) -> Linear:
-    columns = {j: one[1].get(j, 0.0) + times * other[1].get(j, 0.0) for j in {*one[1], *other[1]}}
-    return one[0] + times * other[0], columns

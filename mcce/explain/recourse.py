@@ -27,7 +27,7 @@ random numbers. The probability is valid if the graph and the conditionals are; 
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Protocol
@@ -242,15 +242,15 @@ class RecourseSearch:
             factual = int(candidates.owner[i])
             if share[i] > self.best.get(factual, (0.0, None))[0]:
                 self.best[factual] = float(share[i]), candidates.take(np.array([i]))
-        left = candidates.take(self._are_promising(share, SCREENED, 2.0))
-        while len(left):
-            left = left.take(self._are_open(left))
-            if not len(left):
-                return
-            begin = np.searchsorted(left.owner, left.owner)
-            together = np.arange(len(left)) - begin < TOGETHER
-            self._check(left.take(together))
-            left = left.take(~together)
+        for some in self._in_turns(candidates.take(self._are_promising(share, SCREENED, 2.0)), TOGETHER):
+            self._check(some)
+
+    def _in_turns(self, candidates: Actions, most: int) -> Iterator[Actions]:
+        """Yield the candidates in order, at most some of each factual at a time, as far as they are still open."""
+        while len(candidates := candidates.take(self._are_open(candidates))):
+            now = np.arange(len(candidates)) - np.searchsorted(candidates.owner, candidates.owner) < most
+            yield candidates.take(now)
+            candidates = candidates.take(~now)
 
     def _are_promising(self, share: Floats, n: int, n_errors: float) -> Bools:
         """Return which shares of `n` consequences are not below the assurance by this many standard errors."""
@@ -260,13 +260,8 @@ class RecourseSearch:
     def _check(self, candidates: Actions) -> None:
         """Check a few candidates of each factual with more consequences, and confirm them one after the other."""
         valid = self._consequences(candidates, range(SCREENED, SCREENED + CHECKED))[1]
-        left = candidates.take(self._are_promising(valid.mean(axis=1), CHECKED, 1.0))
-        while len(left):
-            left = left.take(self._are_open(left))
-            first = np.unique(left.owner, return_index=True)[1]
-            if first.size:
-                self._confirm(left.take(first))
-            left = left.take(np.setdiff1d(np.arange(len(left)), first))
+        for some in self._in_turns(candidates.take(self._are_promising(valid.mean(axis=1), CHECKED, 1.0)), 1):
+            self._confirm(some)
 
     def _are_open(self, candidates: Actions) -> Bools:
         """Return which candidates remain: those that do not act on all features of a winner and on more."""

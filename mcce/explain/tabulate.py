@@ -78,7 +78,7 @@ def tabulate(
             settings={**settings, **demanded, "rows_queried": cost.rows_queried},
             timings={"fit": fit_seconds, "generate": cost.seconds_generate, "select": cost.seconds_select},
         ),
-        copies=None if problem.training is None else problem.training.count_in(rows),
+        copies=None if problem.training is None else int(problem.training.contain(rows).sum()),
         names=replace(problem.names, ends=problem.decision.ends()),
         _questions=questions,
         _rules={who: given.texts_of(who) for who in factuals.index} if given else {},

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any, ClassVar
@@ -40,6 +40,8 @@ from mcce.model.source import (
 )
 from mcce.storage.state import stateful
 from mcce.wording import Either, Parameter, PythonOnly, Setting, Value, Values, call
+
+__all__ = ["Answer", "Decision", "Interval", "Not", "OneOf", "Several", "compare_answers", "resolve_decision"]
 
 
 @dataclass(frozen=True)
@@ -93,19 +95,6 @@ class Decision(ABC):
 
     @abstractmethod
     def _evaluate(self, frame: Rows, what: str) -> Answer: ...
-
-
-@dataclass(frozen=True)
-class SourceDecision(Decision):
-    """A decision that is read from the reply of one source."""
-
-    source: Source
-
-    def _evaluate(self, frame: Rows, what: str) -> Answer:
-        return self._read(self.source.query(frame, what))
-
-    @abstractmethod
-    def _read(self, reply: Reply) -> Answer: ...
 
 
 def compare_answers(
@@ -291,12 +280,13 @@ def _short_bound(bound: float, rounding: str) -> str:
 
 
 @dataclass(frozen=True)
-class ScoreDecision(SourceDecision):
+class ScoreDecision(Decision):
     """A score lies in an interval; it is of the class at `position` of `classes`, if there are any.
 
     `inside` is what is left of the interval by its margin.
     """
 
+    source: Source
     interval: Interval
     inside: Interval
     classes: list[Any] | None = None
@@ -323,7 +313,8 @@ class ScoreDecision(SourceDecision):
     def shortfall(self, scores: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
         return np.maximum(np.maximum(self.inside.low - scores, scores - self.inside.high), 0.0)
 
-    def _read(self, reply: Reply) -> Answer:
+    def _evaluate(self, frame: Rows, what: str) -> Answer:
+        reply = self.source.query(frame, what)
         numbers = reply.numbers()
         if numbers.shape[1] == 1:
             scores = self._sign(reply) * numbers[:, 0]
@@ -509,9 +500,10 @@ class Not(_Classes):
 
 
 @dataclass(frozen=True)
-class LabelDecision(SourceDecision):
+class LabelDecision(Decision):
     """The model predicts one of some labels, or, for a `Not`, any other; `lead` gives probabilities, if needed."""
 
+    source: Source
     wanted: OneOf | Not
     classes: list[Any] | None
     lead: Source | None = None
@@ -525,13 +517,7 @@ class LabelDecision(SourceDecision):
         return with_margin(words, self.wanted.margin)
 
     def _evaluate(self, frame: Rows, what: str) -> Answer:
-        answer = self._read(self.source.query(frame, what))
-        if self.lead is None:
-            return answer
-        ahead = self._leads(self.lead.query(frame, what)) >= self.wanted.margin - ROUNDING
-        return Answer(answer.scores, answer.wanted & ahead)
-
-    def _read(self, reply: Reply) -> Answer:
+        reply = self.source.query(frame, what)
         labels = reply.column("one class label").astype(object)
         codes, values = pd.factorize(labels)
         for value in values:
@@ -545,7 +531,10 @@ class LabelDecision(SourceDecision):
                     known,
                     ". For a model that returns scores give an interval, else one of its labels.",
                 )
-        return Answer(labels, self._are_wanted(values)[codes])
+        wanted = self._are_wanted(values)[codes]
+        if self.lead is not None:
+            wanted &= self._leads(self.lead.query(frame, what)) >= self.wanted.margin - ROUNDING
+        return Answer(labels, wanted)
 
     def _leads(self, reply: Reply) -> npt.NDArray[np.float64]:
         """Return the lead of the most probable wanted class over the most probable other class."""
@@ -647,7 +636,11 @@ class Several:
             if not isinstance(pair, (list, tuple)) or len(pair) != 2:
                 where = f"under {list(given)[place]!r}" if is_named else f"at place {place}"
                 raise InputError(f"Several holds {pair!r} {where}; give a pair (model, decision).")
-        names = [str(name) for name in given] if is_named else [_name_of_pair(*pair) for pair in pairs]
+        names = (
+            [str(name) for name in given]
+            if is_named
+            else [name_of(decision if model is None else model) for model, decision in pairs]
+        )
         object.__setattr__(self, "models", tuple((name, *pair) for name, pair in zip(names, pairs, strict=True)))
         share = is_number(self.agree) and 0 < self.agree <= 1
         if not share and not (isinstance(self.agree, str) and self.agree in ("all", "majority")):
@@ -697,8 +690,8 @@ class SeveralDecision(Decision):
         return Answer(count / len(self.decisions), count >= self.several.needed)
 
 
-def resolve_several(several: Several, model: Any, resolve: Callable[[Any, Any], Decision]) -> SeveralDecision:
-    """Bind each decision to its own model; `resolve` binds a single one."""
+def resolve_several(several: Several, model: Any) -> SeveralDecision:
+    """Bind each decision to its own model."""
     if model is not None:
         raise InputError(
             f"the decision {several!r} names its own models, but the model is a {type(model).__name__}; give "
@@ -707,18 +700,29 @@ def resolve_several(several: Several, model: Any, resolve: Callable[[Any, Any], 
     decisions = []
     for name, each, decision in several.models:
         try:
-            decisions.append(resolve(decision, each))
+            decisions.append(resolve_decision(decision, each))
         except MCCEError as err:
             raise type(err)(f"{name}, one of {len(several.models)} models in Several: ", *err.args) from err
     return SeveralDecision(several, tuple(decisions))
 
 
-def _name_of_pair(model: Any, decision: Any) -> str:
-    """Return the name of a model, or of a predicate."""
-    return name_of(decision if model is None else model)
+@dataclass(frozen=True)
+class PredicateDecision(Decision):
+    """A decision given by a function of the rows."""
 
+    source: Source
+    score_type: ClassVar[type] = bool
 
-__all__ = ["Answer", "Decision", "Interval", "Not", "OneOf", "Several", "compare_answers", "resolve_decision"]
+    def describe(self) -> str:
+        return self.source.name.removeprefix("the ")
+
+    def _evaluate(self, frame: Rows, what: str) -> Answer:
+        reply = self.source.query(frame, what)
+        values = reply.column("one boolean")
+        if values.dtype != bool and not all(isinstance(v, (bool, np.bool_)) for v in values):
+            reply.refuse("returned ", Value(values[0]), ", not booleans. Compare within it, as in `scores >= 0.5`.")
+        wanted = values.astype(bool)
+        return Answer(wanted, wanted)
 
 
 def resolve_decision(decision: Any, model: Any) -> Decision:
@@ -747,7 +751,7 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
     if isinstance(model, Several):
         raise InputError(f"the model is {model!r}, which is a decision; give model=None and decision=Several(...).")
     if isinstance(decision, Several):
-        return resolve_several(decision, model, resolve_decision)
+        return resolve_several(decision, model)
     if isinstance(decision, (OneOf, Not)):
         return resolve_labels(decision, model)
     if callable(decision):
@@ -790,20 +794,3 @@ def resolve_decision(decision: Any, model: Any) -> Decision:
             ".",
         )
     return resolve_labels(OneOf([decision]), model)
-
-
-@dataclass(frozen=True)
-class PredicateDecision(SourceDecision):
-    """A decision given by a function of the rows."""
-
-    score_type: ClassVar[type] = bool
-
-    def describe(self) -> str:
-        return self.source.name.removeprefix("the ")
-
-    def _read(self, reply: Reply) -> Answer:
-        values = reply.column("one boolean")
-        if values.dtype != bool and not all(isinstance(v, (bool, np.bool_)) for v in values):
-            reply.refuse("returned ", Value(values[0]), ", not booleans. Compare within it, as in `scores >= 0.5`.")
-        wanted = values.astype(bool)
-        return Answer(wanted, wanted)

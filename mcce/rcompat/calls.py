@@ -16,7 +16,8 @@ import inspect
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -258,8 +259,7 @@ def letter(found: Counterfactuals, id: Any, reasons: bool = False) -> str:
 
 def dump(stored: Any) -> bytearray:
     """Return the bytes of the file of an explainer or a result."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "object.mcce"
+    with _file() as path:
         (stored.explainer if isinstance(stored, Fitted) else stored).save(path)
         return bytearray(path.read_bytes())
 
@@ -267,9 +267,7 @@ def dump(stored: Any) -> bytearray:
 def restore_explainer(model: Any, data: Sent, file: bytes, n_jobs: Any) -> Fitted:
     """Return the explainer of a file; `data` is a table without rows that gives the types of the columns in R."""
     _, columns = _read(data)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "object.mcce"
-        path.write_bytes(bytes(file))
+    with _file(file) as path:
         return Fitted(MCCE.load(path, _model(model, columns), n_jobs=_whole(n_jobs)), columns)
 
 
@@ -280,9 +278,7 @@ def columns_of_file(data: Sent, file: bytes) -> dict[str, Any]:
     in order, the `levels` and the `units` of time that R's columns need, the `fixed` features, and whether the decision
     is `by_label`.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "object.mcce"
-        path.write_bytes(bytes(file))
+    with _file(file) as path:
         fields = load_fields(path, "MCCE", lambda read: check_fields(read, read["settings"]))
     features = fields["generator"].schema_.features
     known = {column.name: column for column in _read(data)[1]}
@@ -326,9 +322,7 @@ def _as_in_file(column: SentColumn, feature: Feature) -> SentColumn:
 
 
 def restore_result(file: bytes) -> Counterfactuals:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "object.mcce"
-        path.write_bytes(bytes(file))
+    with _file(file) as path:
         return Counterfactuals.load(path)
 
 
@@ -407,6 +401,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
         round_trip,
     )
 }
+
+
+@contextmanager
+def _file(content: bytes = b"") -> Iterator[Path]:
+    """Yield a temporary path of a file with this content."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "object.mcce"
+        path.write_bytes(bytes(content))
+        yield path
 
 
 def _read(data: Sent) -> tuple[pd.DataFrame, tuple[SentColumn, ...]]:

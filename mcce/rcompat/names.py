@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,20 +11,6 @@ import numpy as np
 from mcce.base.checks import check, check_count, is_number
 from mcce.exceptions import InputError, did_you_mean, spell_all
 from mcce.wording import Either, Parameter, PythonOnly, Value
-
-
-@dataclass(frozen=True)
-class Name:
-    """One parameter: its name in R and in mcce (None: no counterpart)."""
-
-    r: str
-    mcce: str | None
-
-    @property
-    def here(self) -> str:
-        """Spelling in `explain_mcce`: R's, dots as underscores."""
-        return self.r.replace(".", "_")
-
 
 FUNCTIONS = {  # of the R package, by the name of their counterpart in Python
     "mcce.allow": "allow",
@@ -37,53 +23,33 @@ FUNCTIONS = {  # of the R package, by the name of their counterpart in Python
 TABLES = {"fit": "data"} | dict.fromkeys(("explain", "recourse", "generate"), "newdata")  # the name of X in R
 ABSENT = frozenset({"predictors", "relations", "sample_weight", "training"})  # parameters without a counterpart in R
 
-CALL = (
-    Name("model", "model"),
-    Name("x_explain", "X"),
-    Name("x_train", "X"),
-    Name("predict_model", None),  # mcce.MCCE accepts a function as the model
-    Name("fixed_features", "fixed"),
-    Name("c_int", "decision"),
-    Name("featuremodel_object", None),  # a fitted mcce.MCCE can be reused
-    Name("fit.autoregressive_model", "sampler"),
-    Name("fit.decision", "condition_on_decision"),
-    Name("fit.seed", "random_state"),
-    Name("generate.K", "n_samples"),
-    Name("generate.seed", "random_state"),
-    Name("process.measures", None),  # mcce.MCCE ranks by L0, then Gower, then the draw
-    Name("process.return_best_k", "n_counterfactuals"),
-    Name("process.remove_invalid", None),
-    Name("process.sort_by_measures_order", None),
-    Name("return_featuremodel_object", None),
-    Name("return_sim_data", None),
-    Name("timing", None),
-)
-
-RPART = (
-    Name("minsplit", "min_split"),
-    Name("minbucket", "min_leaf"),
-    Name("cp", "cp"),
-    Name("maxdepth", "max_depth"),
-    Name("maxcompete", "max_compete"),
-    Name("maxsurrogate", "max_surrogate"),
-    Name("xval", None),  # the tree does not depend on it, the random stream does
-)
-
-CTREE = (
-    Name("teststat", "statistic"),
-    Name("testtype", "p_values"),
-    Name("mincriterion", "mincriterion"),
-    Name("minsplit", "min_split"),
-    Name("minbucket", "min_leaf"),
-    Name("maxdepth", "max_depth"),
-)
-
-TREES = {"ctree": CTREE, "rpart": RPART}
-CONTROLS = {"ctree": "controls", "rpart": "control"}  # the argument that takes them as one list in R
-VALUES = {
-    "teststat": {"quad": "quadratic", "max": "maximum"},
-    "testtype": {"Bonferroni": "bonferroni", "Univariate": "univariate", "Teststatistic": "none"},
+CALL = {  # R's arguments, and their counterparts in mcce; None: without a counterpart
+    "model": "model",
+    "x_explain": "X",
+    "x_train": "X",
+    "predict_model": None,  # mcce.MCCE accepts a function as the model
+    "fixed_features": "fixed",
+    "c_int": "decision",
+    "featuremodel_object": None,  # a fitted mcce.MCCE can be reused
+    "fit.autoregressive_model": "sampler",
+    "fit.decision": "condition_on_decision",
+    "fit.seed": "random_state",
+    "generate.K": "n_samples",
+    "generate.seed": "random_state",
+    "process.measures": None,  # mcce.MCCE ranks by L0, then Gower, then the draw
+    "process.return_best_k": "n_counterfactuals",
+    "process.remove_invalid": None,
+    "process.sort_by_measures_order": None,
+    "return_featuremodel_object": None,
+    "return_sim_data": None,
+    "timing": None,
 }
+CONTROLS = {"ctree": "controls", "rpart": "control"}  # the argument that takes those of the trees as one list in R
+
+
+def here(name: str) -> str:
+    """Return the spelling of R's argument in `explain_mcce`."""
+    return name.replace(".", "_")
 
 
 @dataclass(frozen=True)
@@ -109,62 +75,74 @@ def translate(engine: str, given: Mapping[str, Any]) -> TreeArguments:
             " of R's names and values.",
         )
     arguments = {**control, **arguments}
-    names = {name.r: name for name in TREES[engine]}
+    names = TREES[engine]
     for r in arguments:
         if r not in names:
             raise InputError(
                 f"{r!r} is not an argument of explain_mcce, nor one of the trees of {engine} that are "
                 f"supported here ({', '.join(names)}); ",
                 Either(
-                    PythonOnly(did_you_mean(r, [*names, *(name.here for name in CALL)])),
-                    did_you_mean(r, [*names, *(name.r for name in CALL)]),
+                    PythonOnly(did_you_mean(r, [*names, *map(here, CALL)])),
+                    did_you_mean(r, [*names, *CALL]),
                 ),
             )
-    if engine == "rpart":
-        return _rpart_arguments(arguments)
-    return _ctree_arguments(arguments)
+    read = {r: each.read(arguments[r], r) if r in arguments else each.default for r, each in names.items()}
+    grow = {each.name: read[r] for r, each in names.items() if each.name is not None}
+    return TreeArguments(engine, grow, permutes=read.get("xval", 0) > 0)
 
 
-def _rpart_arguments(given: dict[str, Any]) -> TreeArguments:
-    grow = {
-        "min_split": _whole(given, "minsplit", 20, 0) if "minsplit" in given else None,  # one alone sets both
-        "min_leaf": _whole(given, "minbucket", 7, 1) if "minbucket" in given else None,
-        "cp": _number(given, "cp", 0.01),
-        "max_depth": _whole(given, "maxdepth", 30, 1, 30),
-        "max_compete": _whole(given, "maxcompete", 4, 0),
-        "max_surrogate": _whole(given, "maxsurrogate", 5, 0),
-    }
-    return TreeArguments("rpart", grow, permutes=_whole(given, "xval", 10, 0) > 0)
+def _whole(least: int, most: int | None = None) -> Callable[[Any, str], int]:
+    """Return a reader of whole numbers; most numbers in R are doubles."""
+
+    def read(value: Any, name: str) -> int:
+        is_double = isinstance(value, (float, np.floating)) and value.is_integer()
+        return check_count(int(value) if is_double else value, name, least=least, most=most)
+
+    return read
 
 
-def _ctree_arguments(given: dict[str, Any]) -> TreeArguments:
-    grow = {
-        "statistic": _choice(given, "teststat", "quad"),
-        "p_values": _choice(given, "testtype", "Bonferroni"),
-        "mincriterion": _number(given, "mincriterion", 0.95),
-        "min_split": _whole(given, "minsplit", 20, 0),
-        "min_leaf": _whole(given, "minbucket", 7, 1),
-        "max_depth": _whole(given, "maxdepth", 0, 0) or None,  # 0 means no limit in R
-    }
-    return TreeArguments("ctree", grow, permutes=False)
-
-
-def _whole(given: dict[str, Any], name: str, default: int, low: int, high: int | None = None) -> int:
-    value = given.get(name, default)
-    if isinstance(value, (float, np.floating)) and value.is_integer():
-        value = int(value)  # most numbers in R are doubles
-    return check_count(value, name, least=low, most=high)
-
-
-def _number(given: dict[str, Any], name: str, default: float) -> float:
-    value = given.get(name, default)
+def _number(value: Any, name: str) -> float:
     if not is_number(value) or value != value:
         raise InputError(Parameter(name), " is ", Value(value), "; it must be a number.")
     return float(value)
 
 
-def _choice(given: dict[str, Any], name: str, default: str) -> str:
-    value = given.get(name, default)
-    if value not in VALUES[name]:
-        raise InputError(Parameter(name), " is ", Value(value), f"; supported here: {spell_all(VALUES[name])}.")
-    return VALUES[name][value]
+def _choice(**known: str) -> Callable[[Any, str], str]:
+    def read(value: Any, name: str) -> str:
+        if value not in known:
+            raise InputError(Parameter(name), " is ", Value(value), f"; supported here: {spell_all(known)}.")
+        return known[value]
+
+    return read
+
+
+@dataclass(frozen=True)
+class TreeArgument:
+    """One of R's arguments of the trees: its name in mcce (None: no counterpart), its default, and how it is read."""
+
+    name: str | None
+    default: Any
+    read: Callable[[Any, str], Any]
+
+
+TREES = {
+    "ctree": {
+        "teststat": TreeArgument("statistic", "quadratic", _choice(quad="quadratic", max="maximum")),
+        "testtype": TreeArgument(
+            "p_values", "bonferroni", _choice(Bonferroni="bonferroni", Univariate="univariate", Teststatistic="none")
+        ),
+        "mincriterion": TreeArgument("mincriterion", 0.95, _number),
+        "minsplit": TreeArgument("min_split", 20, _whole(0)),
+        "minbucket": TreeArgument("min_leaf", 7, _whole(1)),
+        "maxdepth": TreeArgument("max_depth", None, lambda value, name: _whole(0)(value, name) or None),  # 0: no limit
+    },
+    "rpart": {
+        "minsplit": TreeArgument("min_split", None, _whole(0)),  # one alone sets both
+        "minbucket": TreeArgument("min_leaf", None, _whole(1)),
+        "cp": TreeArgument("cp", 0.01, _number),
+        "maxdepth": TreeArgument("max_depth", 30, _whole(1, 30)),
+        "maxcompete": TreeArgument("max_compete", 4, _whole(0)),
+        "maxsurrogate": TreeArgument("max_surrogate", 5, _whole(0)),
+        "xval": TreeArgument(None, 10, _whole(0)),  # the tree does not depend on it, the random stream does
+    },
+}

@@ -22,7 +22,7 @@ request, and the first rows of each factual are kept.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -156,9 +156,6 @@ def _grow_ctree(given: Table, target: Column, **settings: Any) -> CtreeTree:
     return ctree.grow(given, party_response(target), **settings)
 
 
-GROW: Mapping[str, Callable[..., RpartTree | CtreeTree]] = {"ctree": _grow_ctree, "rpart": rpart.grow}
-
-
 @dataclass(frozen=True)
 class FeatureModel:
     """The fitted trees and all that generating from them needs: mcceR's `featuremodel_object`.
@@ -242,7 +239,7 @@ def fit_autoregressive(
     first = len(table.features) - len(mutable)
     start = time.perf_counter()
     # only rpart's trees depend on how R was compiled, as far as known
-    grow = partial(rpart.grow, fused=rng.fused) if settings.engine == "rpart" else GROW[settings.engine]
+    grow = partial(rpart.grow, fused=rng.fused) if settings.engine == "rpart" else _grow_ctree
     trees: list[RpartTree | CtreeTree] = []
     for k in range(first, len(table.features)):
         trees.append(grow(table.first(k), table.column(k), **settings.grow))

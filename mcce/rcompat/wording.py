@@ -15,7 +15,7 @@ from mcce.base.parameters import Parameters, changed_parameters
 from mcce.generators.base import GENERATORS
 from mcce.model.decisions import Interval, Not, OneOf
 from mcce.rcompat.conditional import RConditional
-from mcce.rcompat.names import ABSENT, CALL, FUNCTIONS, TABLES
+from mcce.rcompat.names import ABSENT, CALL, FUNCTIONS, TABLES, here
 from mcce.samplers.base import SAMPLERS, ConditionalSampler
 from mcce.wording import Dialect, FunctionCall, shorten, spell
 
@@ -42,7 +42,7 @@ class RDialect(Dialect):
     """
 
     def __init__(self, function: str) -> None:
-        self._names = {"X": TABLES.get(function, "data"), **{name.here: name.r for name in CALL}}
+        self._names = {"X": TABLES.get(function, "data"), **{here(name): name for name in CALL}}
 
     def parameter(self, name: str) -> str | None:
         return None if name in ABSENT else self._names.get(name, name)

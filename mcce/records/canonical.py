@@ -105,7 +105,7 @@ def from_json(value: Any) -> Any:
     return from_state(put_back_arrays(_infinite(value), _array))
 
 
-def _listed(array: Any, _: str) -> dict[str, Any]:
+def _listed(array: Any) -> dict[str, Any]:
     if array.dtype.str not in NUMBERS:
         raise InputError(f"an array of {array.dtype} cannot be stored in a record")
     return {"items": array.tolist(), "dtype": array.dtype.str}

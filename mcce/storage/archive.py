@@ -23,7 +23,6 @@ import json
 import math
 import os
 import re
-import struct
 import sys
 import zipfile
 import zlib
@@ -85,35 +84,34 @@ def to_bytes(array: Array) -> bytes:
     return buffer.getvalue()
 
 
-def from_stream(stream: IO[bytes], size: int) -> Array:
-    """Return the array of an npy entry of `size` bytes."""
-    magic = stream.read(len(_MAGIC))
-    if magic != _MAGIC:
+def from_bytes(data: bytes) -> Array:
+    """Return the array of an npy entry."""
+    if not data.startswith(_MAGIC):
         raise InputError("it is not an array in numpy's format 1.0")
-    (length,) = struct.unpack("<H", _exactly(stream, 2))
+    length = int.from_bytes(data[len(_MAGIC) : len(_MAGIC) + 2], "little")
+    begin = len(_MAGIC) + 2 + length
     if length > _MOST_HEADER:
         raise InputError(f"the header of an array has {length} bytes, more than an array needs")
-    shape, is_fortran, dtype = _read_header(_exactly(stream, length))
+    if len(data) < begin:
+        raise InputError("an array ends before its header does")
+    shape, is_fortran, dtype = _read_header(data[len(_MAGIC) : begin])
     if not _is_plain(dtype):
         raise InputError(f"an array is of {dtype}, which is never stored")
     if any(type(n) is not int or n < 0 for n in shape):
         raise InputError(f"an array has the shape {shape}")
-    n_bytes = size - len(_MAGIC) - 2 - length
+    n_bytes = len(data) - begin
     if len(shape) > 8 or math.prod(shape) * dtype.itemsize != n_bytes:
         raise InputError(f"an array of {dtype} has the shape {str(shape)[:60]}, and {n_bytes} bytes")
-    flat = np.empty(math.prod(shape), dtype=dtype)
-    _fill(stream, flat)
+    flat = np.frombuffer(data, dtype, math.prod(shape), begin)
     _check_items(flat)
-    native = flat.astype(dtype.newbyteorder("="), copy=False)
-    return native.reshape(shape, order="F" if is_fortran else "C")
+    return flat.astype(dtype.newbyteorder("=")).reshape(shape, order="F" if is_fortran else "C")
 
 
 @functools.lru_cache(maxsize=1024)  # slow to parse, and the same for many arrays of a file
 def _read_header(header: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return the shape, the order and the dtype in the header of an npy entry."""
-    buffer = io.BytesIO(struct.pack("<H", len(header)) + header)
+    """Return the shape, the order and the dtype in the header of an npy entry, which begins with its length."""
     try:
-        return np.lib.format.read_array_header_1_0(buffer, max_header_size=_MOST_HEADER)
+        return np.lib.format.read_array_header_1_0(io.BytesIO(header), max_header_size=_MOST_HEADER)
     except Exception as error:  # numpy's parser can raise anything
         raise InputError(f"the header of an array cannot be read: {error}") from None
 
@@ -122,24 +120,6 @@ def _is_plain(dtype: np.dtype[Any]) -> bool:
     if dtype.kind in "SU":
         return 0 < dtype.itemsize <= 2**16
     return dtype.itemsize in _ITEM_SIZES.get(dtype.kind, ()) and dtype.shape == ()
-
-
-def _exactly(stream: IO[bytes], n: int) -> bytes:
-    found = stream.read(n)
-    if len(found) != n:
-        raise InputError("an array ends before its header does")
-    return found
-
-
-def _fill(stream: IO[bytes], flat: Array) -> None:
-    room = memoryview(flat.view(np.uint8).data) if flat.size else memoryview(b"")
-    filled = 0
-    while filled < len(room):
-        found = stream.read(min(len(room) - filled, 1 << 20))
-        if not found:
-            raise InputError("an array ends before its last number")
-        room[filled : filled + len(found)] = found
-        filled += len(found)
 
 
 def _check_items(flat: Array) -> None:
@@ -185,7 +165,7 @@ def save_fields(
 def _pack(kind: str, fields: Mapping[str, Any], about: Mapping[str, Any]) -> io.BytesIO:
     arrays: list[bytes] = []
 
-    def refer(array: Array, where: str) -> Fields:
+    def refer(array: Array) -> Fields:
         arrays.append(to_bytes(array))
         return {"entry": len(arrays) - 1}
 
@@ -256,8 +236,8 @@ def _make(file: zipfile.ZipFile, kind: str, make: Callable[[Fields], Made]) -> M
     manifest = _check_entries(file)
     if manifest["kind"] != kind:
         raise RefusedFileError(f"it holds a {manifest['kind']}, not a {kind}; use {manifest['kind']}.load.")
-    state = _parse(_read(file, STATE, manifest, lambda stream, size: stream.read(size + 1)), STATE)
-    arrays = {i: _read(file, f"{i}.npy", manifest, from_stream) for i in range(len(manifest["entries"]) - 1)}
+    state = _parse(_read(file, STATE, manifest), STATE)
+    arrays = {i: _read_array(file, f"{i}.npy", manifest) for i in range(len(manifest["entries"]) - 1)}
 
     def find(reference: Fields) -> Array:
         number = reference.get("entry")
@@ -374,33 +354,22 @@ def _is_simple(part: Any) -> bool:
     return isinstance(part, dict) and all(isinstance(value, (str, int, float)) for value in part.values())
 
 
-def _read(file: zipfile.ZipFile, name: str, manifest: Fields, parse: Callable[[IO[bytes], int], Made]) -> Made:
-    """Return the parsed contents of an entry; raise if its checksum differs."""
+def _read(file: zipfile.ZipFile, name: str, manifest: Fields) -> bytes:
+    """Return an entry; raise if its checksum differs."""
     size, digest = manifest["entries"][name]
     with file.open(name) as entry:
-        hashed = _Hashed(entry)
-        try:
-            found = parse(hashed, size)  # type: ignore[arg-type]
-        except InputError as error:
-            raise InputError(f"in {name}, {error}") from None
-        if entry.read(1) or hashed.digest() != digest:
-            raise InputError(f"the entry {name!r} does not have its checksum")
-    return found
+        data = entry.read(size + 1)
+    if len(data) != size or hashlib.sha256(data).hexdigest() != digest:
+        raise InputError(f"the entry {name!r} does not have its checksum")
+    return data
 
 
-class _Hashed:
-    """A stream that hashes the bytes read."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self._hash = stream, hashlib.sha256()
-
-    def read(self, n: int) -> bytes:
-        found = self._stream.read(n)
-        self._hash.update(found)
-        return found
-
-    def digest(self) -> str:
-        return self._hash.hexdigest()
+def _read_array(file: zipfile.ZipFile, name: str, manifest: Fields) -> Array:
+    data = _read(file, name, manifest)
+    try:
+        return from_bytes(data)
+    except InputError as error:
+        raise InputError(f"in {name}, {error}") from None
 
 
 def _parse(data: bytes, name: str) -> Any:

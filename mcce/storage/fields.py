@@ -126,7 +126,24 @@ def check_weights(weights: object, name: str, n: int | None) -> None:
 
 @dataclass(frozen=True)
 class Holds:
-    """The declaration of a field; see `stored`."""
+    """The declaration of a field.
+
+    Attributes
+    ----------
+    what : dtype of an array; or float, int, bool, a class, a tuple of classes.
+    shape : of an array: lengths, None for any, or their names ("nodes", "nodes + 1"); of a tuple: its length.
+    least, most : inclusive bounds of numbers, or names of lengths.
+    above : exclusive lower bound.
+    index_of : the length that whole numbers are indices of, from 0, or from `least`.
+    finite : whether numbers must be finite, or finite "or missing".
+    rising : whether values must increase strictly, or "weakly".
+    distinct : whether values must be unique.
+    filled : whether the field must not be empty.
+    of : declaration of the items of a tuple or list.
+    parts : declarations of the items of a tuple, one by one.
+    longest : largest number of letters of a text.
+    optional : whether it may be None.
+    """
 
     what: Any
     shape: tuple[int | str | None, ...] = ()
@@ -217,45 +234,23 @@ class Holds:
 def stored(
     what: Any,
     *shape: int | str | None,
-    least: Bound = None,
-    most: Bound = None,
-    above: float | None = None,
-    index_of: str | None = None,
-    finite: bool | Literal["or missing"] | None = None,
-    rising: bool | Literal["weakly"] = False,
-    distinct: bool = False,
-    filled: bool = False,
     of: Any = None,
     parts: tuple[Any, ...] = (),
-    longest: int | None = None,
-    optional: bool = False,
     default: Any = dataclasses.MISSING,
     default_factory: Any = dataclasses.MISSING,
     repr: bool = True,
+    **demands: Any,
 ) -> Any:
     """Return a stored dataclass field with its declaration.
 
     Parameters
     ----------
-    what : dtype of an array; or float, int, bool, a class, a tuple of classes.
-    shape : of an array: lengths, None for any, or their names ("nodes", "nodes + 1"); of a tuple: its length.
-    least, most : inclusive bounds of numbers, or names of lengths.
-    above : exclusive lower bound.
-    index_of : the length that whole numbers are indices of, from 0, or from `least`.
-    finite : whether numbers must be finite (default for single numbers), or finite "or missing".
-    rising : whether values must increase strictly, or "weakly".
-    distinct : whether values must be unique.
-    filled : whether the field must not be empty.
-    of : class or declaration (`stored`) of the items of a tuple or list.
-    parts : declarations of the items of a tuple, one by one.
-    longest : largest number of letters of a text.
-    optional : whether it may be None.
+    what, shape, of, parts, **demands
+        See `Holds`; `of` and `parts` may be classes or declarations (`stored`). Single numbers are finite by default.
     default, default_factory, repr : as in `dataclasses.field`.
     """
-    finite = what is float if finite is None else finite
-    limits = (least, most, above, index_of, finite, rising, distinct, filled)
-    inside = (None if of is None else _holds(of), tuple(map(_holds, parts)))
-    holds = Holds(what, shape, *limits, *inside, longest, optional)
+    inside: Any = {"of": None if of is None else _holds(of), "parts": tuple(map(_holds, parts))}
+    holds = Holds(what, shape, **{"finite": what is float, **demands}, **inside)
     made: Any = {"default_factory": default_factory} if default is dataclasses.MISSING else {"default": default}
     return dataclasses.field(metadata={_HOLDS: holds}, repr=repr, **made)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from mcce import exceptions
 from mcce.exceptions import InputError, SamplerError
-from mcce.storage.state import flatten, from_state, to_state, unflatten
+from mcce.storage.state import from_state, to_state
 
 Fitted = TypeVar("Fitted")
 
@@ -44,7 +44,7 @@ def check_storable(obj: Any) -> None:
 
 
 def get_state(obj: Any) -> dict[str, Any]:
-    """Return the fitted attributes of an object as numpy arrays and JSON values, by name."""
+    """Return the fitted attributes of an object by name, as plain values (`mcce.storage.state`)."""
     check_storable(obj)
     state = {}
     for name, value in learned_attributes(obj).items():
@@ -54,12 +54,12 @@ def get_state(obj: Any) -> dict[str, Any]:
             raise SamplerError(f"{type(obj).__name__}.{name} is a {type(value).__name__}; {error}") from error
     if not state:
         raise exceptions.NotFittedError(f"{obj!r} is not fitted; call fit(given, target) first.")
-    return flatten(state)
+    return state
 
 
 def set_state(obj: Fitted, state: dict[str, Any]) -> Fitted:
     """Set the state of `get_state` on an unfitted object."""
-    return set_learned(obj, {name: from_state(value) for name, value in unflatten(state).items()})
+    return set_learned(obj, {name: from_state(value) for name, value in state.items()})
 
 
 def without_training_values(obj: Fitted) -> Fitted:

@@ -8,7 +8,7 @@ constructors of registered classes only, and their checks (`add_check`): a file 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from dataclasses import fields as fields_of
 from importlib import import_module
@@ -215,17 +215,14 @@ def from_state(state: Any) -> Any:
     return made
 
 
-def take_out_arrays(value: Any, refer: Callable[[Array, str], Fields], where: str = "") -> Any:
-    """Return a plain value with each array replaced by a reference: the fields that `refer` returns.
-
-    `refer` is called with the array and its path of names, joined by dots.
-    """
+def take_out_arrays(value: Any, refer: Callable[[Array], Fields]) -> Any:
+    """Return a plain value with each array replaced by a reference: the fields that `refer` returns."""
     if isinstance(value, np.ndarray):
-        return {TYPE: "array", **refer(value, where)}
+        return {TYPE: "array", **refer(value)}
     if isinstance(value, list):
-        return [take_out_arrays(item, refer, f"{where}.{i}") for i, item in enumerate(value)]
+        return [take_out_arrays(item, refer) for item in value]
     if isinstance(value, dict):
-        return {key: take_out_arrays(item, refer, f"{where}.{key}") for key, item in value.items()}
+        return {key: take_out_arrays(item, refer) for key, item in value.items()}
     return value
 
 
@@ -238,39 +235,6 @@ def put_back_arrays(value: Any, find: Callable[[Fields], Array]) -> Any:
     if value.get(TYPE) == "array":
         return find(value)
     return {key: put_back_arrays(item, find) for key, item in value.items()}
-
-
-def flatten(state: Mapping[str, Any]) -> Fields:
-    """Return plain values as arrays and JSON values by name; nested arrays get their own names."""
-    flat: Fields = {}
-
-    def refer(array: Array, name: str) -> Fields:
-        while name in flat:  # keys may have dots
-            name += "'"
-        flat[name] = array
-        return {"name": name}
-
-    for name, value in state.items():
-        flat[name] = value
-        if not isinstance(value, np.ndarray):
-            flat[name] = take_out_arrays(value, refer, name)
-    return flat
-
-
-def unflatten(flat: Mapping[str, Any]) -> Fields:
-    """Return the plain values that `flatten` was given."""
-    used: set[str] = set()
-
-    def find(reference: Fields) -> Array:
-        name = reference["name"]
-        if name not in flat:
-            raise InputError(f"the state lacks the array {name!r}, which another part of it refers to.")
-        used.add(name)
-        found: Array = flat[name]
-        return found
-
-    whole = {name: put_back_arrays(value, find) for name, value in flat.items()}
-    return {name: value for name, value in whole.items() if name not in used}
 
 
 def _check_nothing(made: object) -> None:

@@ -186,10 +186,9 @@ def equal_chances(values: Floats, weights: Floats | None) -> Floats:
         return np.sort(values)
     ordered, of_ordered = sorted_with_weights(values, weights)
     assert of_ordered is not None
-    upto = np.cumsum(of_ordered)
-    whole = bool((weights == np.floor(weights)).all()) and upto[-1] <= FINE * values.size
-    n = int(upto[-1]) if whole else FINE * values.size
-    return ordered[place_of_copy(upto, (np.arange(n) + 0.5) * (upto[-1] / n))]
+    counts = whole_counts(weights, FINE * values.size)
+    n = FINE * values.size if counts is None else int(counts.sum())
+    return ordered[copies_at(of_ordered, np.arange(n), n)]
 
 
 def mean_of(values: Floats, weights: Floats | None) -> Any:

@@ -30,6 +30,7 @@ from mcce.samplers import ConditionalSampler, Within
 from mcce.samplers.base import BASE_MEASURES
 from mcce.samplers.rounding import put_on_grid
 from mcce.storage.learned import get_state, set_state
+from mcce.storage.state import put_back_arrays, take_out_arrays
 from mcce.table import KINDS, Column, Kind
 from mcce.testing.requirements import (
     LEVEL,
@@ -790,9 +791,7 @@ def check_state(sampler: ConditionalSampler, seed: int) -> None:
             state = get_state(fitted)
         except SamplerError as error:
             raise ConformanceError(f"{error} Keep arrays and plain values, or declare `unstorable`.") from error
-        written = {name: value if isinstance(value, np.ndarray) else json.dumps(value) for name, value in state.items()}
-        read = {name: json.loads(value) if isinstance(value, str) else value.copy() for name, value in written.items()}
-        restored = set_state(sampler.clone(), read)
+        restored = set_state(sampler.clone(), through_json(state))
         drawn = draw(fitted, problem.given, seed)
         same = equal(drawn, draw(restored, problem.given, seed))
         require(
@@ -800,6 +799,17 @@ def check_state(sampler: ConditionalSampler, seed: int) -> None:
             f"{kind} target: a clone with the attributes of the fitted sampler that end in an underscore draws other "
             "values.",
         )
+
+
+def through_json(state: Any) -> Any:
+    """Return a state with arrays copied, and everything else written as JSON and read back."""
+    arrays: list[Any] = []
+
+    def refer(array: npt.NDArray[Any]) -> dict[str, Any]:
+        arrays.append(array.copy())
+        return {"entry": len(arrays) - 1}
+
+    return put_back_arrays(json.loads(json.dumps(take_out_arrays(state, refer))), lambda found: arrays[found["entry"]])
 
 
 @check

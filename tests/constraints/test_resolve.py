@@ -136,9 +136,9 @@ def test_factuals_with_equal_draw_settings_may_share_draws(constraints, seed, fi
             column = MATRIX[:, SCHEMA.names.index(name)]
             for value in np.unique(column[~np.isin(column, column[rows.index])]):
                 assert len(set(part.allows(np.full(len(rows), value)).tolist())) == 1
-    for name, restricted in resolved.restricted(within, len(X)).items():
+    for name, each in within.items():
         j = SCHEMA.names.index(name)
-        for i in np.flatnonzero(~restricted):
+        for i in np.flatnonzero(~each.excludes(SCHEMA.features[j], len(X), observed=True)):
             assert within[name].take(np.full(len(X), i)).allows(MATRIX[:, j]).all()
 
 
@@ -231,8 +231,9 @@ def test_constraint_that_excludes_nothing_restricts_no_row():
     resolved = resolve(said, SCHEMA)
     within = resolved.within(MATRIX)
     assert list(within) == ["age"]  # a normal distribution could be drawn outside
-    assert not resolved.restricted(within, len(X))["age"].any()
-    assert resolved.restricted(within, len(X), observed=False)["age"].all()
+    age = SCHEMA.features[SCHEMA.names.index("age")]
+    assert not within["age"].excludes(age, len(X), observed=True).any()
+    assert within["age"].excludes(age, len(X), observed=False).all()
     assert len(np.unique(resolved.draws_depend_on(MATRIX), axis=0)) == 1
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce import Schema, gower_distance
-from mcce.diagnostics.neighbours import find_equal, find_nearest, find_several_nearest
+from mcce.diagnostics.neighbours import find_equal, find_nearest
 from tests.marks import examples
 
 
@@ -42,18 +42,19 @@ def test_distance_equals_the_minimum_of_all_distances(seed, n, m):
     own = rng.integers(-1, m, n)
     for mask in (None, among):
         found = find_nearest(matrix, seen, schema.features, own=own, among=mask)
+        row, nearest = found.row[:, 0], found.distance[:, 0]
         for i in range(n):
             distance = gower_distance(training, rows.iloc[[i]], training=schema)
             allowed = np.ones(m, dtype=bool) if mask is None else mask.copy()
             if own[i] >= 0:
                 allowed[own[i]] = False
             if not allowed.any():
-                assert found.row[i] == -1
-                assert np.isnan(found.distance[i])
+                assert row[i] == -1
+                assert np.isnan(nearest[i])
                 continue
-            assert found.distance[i] == pytest.approx(distance[allowed].min(), abs=1e-12)
-            assert allowed[found.row[i]]
-            assert distance[found.row[i]] == found.distance[i]
+            assert nearest[i] == pytest.approx(distance[allowed].min(), abs=1e-12)
+            assert allowed[row[i]]
+            assert distance[row[i]] == nearest[i]
 
 
 @examples(10)
@@ -64,7 +65,7 @@ def test_several_nearest_are_the_smallest_of_all_distances(seed, m, k):
     schema = Schema.from_data(training)
     own = rng.integers(-1, m, 6)
     among = rng.random(m) < 0.6
-    found = find_several_nearest(
+    found = find_nearest(
         schema.encode(rows).matrix, schema.encode(training).matrix, schema.features, k, own=own, among=among
     )
     for i in range(6):

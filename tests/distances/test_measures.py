@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema, gower_distance
-from mcce.distances.measures import measure_table, scales
+from mcce.distances.measures import MEASURES, changes, scales
 from tests.marks import examples
 
 SIZES = ["small", "medium", "large", "huge"]
@@ -75,12 +75,10 @@ def cell_by_cell(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
 
 
 def measured(a: pd.DataFrame, b: pd.DataFrame) -> pd.DataFrame:
-    return measure_table(
-        SCHEMA.encode(a).matrix,
-        SCHEMA.encode(b).matrix,
-        SCHEMA.features,
-        ["L0", "gower", "gower_sum", "l1_raw", "l2_raw"],
-    )
+    rows, factuals = SCHEMA.encode(a).matrix, SCHEMA.encode(b).matrix
+    names = ["L0", "gower", "gower_sum", "l1_raw", "l2_raw"]
+    known = {"features": SCHEMA.features}
+    return pd.DataFrame({name: MEASURES.find(name).make(known).between(rows, factuals) for name in names})
 
 
 @pytest.mark.parametrize(
@@ -128,7 +126,7 @@ def test_l0_is_exact_equality():
     training = pd.DataFrame({"x": [0.0, 1.0]})
     schema = Schema.from_data(training)
     a, b = np.array([[0.1 + 0.2], [0.3], [0.0]]), np.array([[0.3], [0.3], [-0.0]])
-    assert measure_table(a, b, schema.features, ["L0"])["L0"].tolist() == [1, 0, 0]
+    assert changes(schema.features).between(a, b).tolist() == [1, 0, 0]
 
 
 def test_scales_are_zero_where_any_change_counts_one():

@@ -69,12 +69,10 @@ def test_python_model_is_queried_by_r(need, air, call):
     assert (queried[0].dtypes == air.X.dtypes).all()
 
 
-def test_callback_precomputed_and_mccer_own_predictions_agree(need, ozone, call):
+def test_predictions_by_callback_and_by_mccer_agree(need, ozone, call):
     need("mcceR")
     by_callback = explain_mcce(ozone, **call)
-    assert_same(by_callback, explain_mcce(ozone, **call, callback=False))
     assert_same(by_callback, explain_mcce(ozone.r_object, **call))
-    assert_same(by_callback, explain_mcce(ozone.r_object, **call, callback=False))
     own = "function(model, newdata) predict(model, as.data.frame(newdata))"
     assert_same(by_callback, explain_mcce(ozone.r_object, **call, predict_model=own))
     by_function = explain_mcce("anything", **call, predict_model=lambda model, X: ozone.predict(X))
@@ -111,7 +109,6 @@ def test_feature_model_is_reused(need, ozone, call):
     first = explain_mcce(ozone, **call, return_featuremodel_object=True)
     again = {**call, "x_train": None, "featuremodel_object": first.featuremodel_object}
     assert_same(first, explain_mcce(ozone, **again))
-    assert_same(first, explain_mcce(ozone, **again, callback=False))
 
 
 def test_stream_is_continued(need, ozone, call):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from r_bridge.two_samples import chi_square, holm, permuted_ks
+from mcce.judging.feature import holm
+from r_bridge.two_samples import chi_square, permuted_ks
 from tests.marks import nightly
 
 

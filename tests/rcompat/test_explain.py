@@ -17,7 +17,7 @@ from tests.rcompat.problem import explain, people, rich
 def test_signature_and_defaults_match_mccer():
     """As printed by args(mcceR::explain_mcce), dots as underscores."""
     parameters = inspect.signature(rcompat.explain_mcce).parameters
-    assert list(parameters) == [*(name.here for name in names.CALL), "tree_arguments"]
+    assert list(parameters) == [*map(names.here, names.CALL), "tree_arguments"]
     defaults = {name: p.default for name, p in parameters.items() if p.default is not inspect.Parameter.empty}
     assert defaults == {
         "predict_model": None,

@@ -18,11 +18,11 @@ def test_every_name_of_the_table_exists():
         *inspect.signature(MCCE.fit).parameters,
         *inspect.signature(MCCE.explain).parameters,
     }
-    assert {name.mcce for name in names.CALL} - {None} <= ours
+    assert {*names.CALL.values()} - {None} <= ours
     for engine, grow in (("rpart", rpart.grow), ("ctree", ctree.grow)):
         parameters = inspect.signature(grow).parameters
-        for name in names.TREES[engine]:
-            assert name.mcce is None or name.mcce in parameters, name
+        for argument in names.TREES[engine].values():
+            assert argument.name is None or argument.name in parameters, argument
 
 
 @pytest.mark.parametrize(

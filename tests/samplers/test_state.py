@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +13,7 @@ from mcce.rng import RowStreams
 from mcce.storage.learned import get_state, set_state
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema
+from mcce.testing.samplers import through_json
 from tests.extras import HAS_VINE
 
 SAMPLERS = [
@@ -76,14 +75,6 @@ def make_table(kind, *, missing):
     return Schema.from_data(frame).encode(frame)
 
 
-def through_a_file(state):
-    assert all(isinstance(name, str) for name in state)
-    return {
-        name: part.copy() if isinstance(part, np.ndarray) else json.loads(json.dumps(part))
-        for name, part in state.items()
-    }
-
-
 def is_quick(place, sampler, kind, missing):
     """Return whether this is the quick case of a sampler: the next kind of each, with missing values if supported."""
     if isinstance(sampler, mcce.GaussianCopulaSampler):
@@ -110,7 +101,7 @@ def test_sampler_restored_from_state_is_equivalent(sampler, kind, missing):
     table = make_table(kind, missing=missing)
     given, values = table.first(4), table.matrix[:, 4]
     fitted = sampler.clone().fit(given, table.column(4))
-    again = set_state(sampler.clone(), through_a_file(get_state(fitted)))
+    again = set_state(sampler.clone(), through_json(get_state(fitted)))
     whole = from_state(to_state(fitted))
     assert repr(whole) == repr(fitted)
     may = np.arange(250) % 2 == 0

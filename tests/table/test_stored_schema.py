@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce import InputError, Schema
-from mcce.storage.state import flatten, from_state, to_state, unflatten
+from mcce.storage.state import from_state, to_state
+from mcce.testing.samplers import through_json
 from tests.marks import examples
 
 N = 6
@@ -71,11 +70,7 @@ def frames(draw):
 
 
 def through_a_file(value):
-    stored = {
-        name: part if isinstance(part, np.ndarray) else json.loads(json.dumps(part))
-        for name, part in flatten({"value": to_state(value)}).items()
-    }
-    return from_state(unflatten(stored)["value"])
+    return from_state(through_json(to_state(value)))
 
 
 def shown(feature):

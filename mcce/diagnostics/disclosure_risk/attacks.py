@@ -28,7 +28,7 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.diagnostics.disclosure_risk.rates import Estimate, Rate, chance_ahead, risk, wilson
-from mcce.diagnostics.neighbours import find_several_nearest
+from mcce.diagnostics.neighbours import find_nearest
 from mcce.rng import hash_rows
 from mcce.table import Feature
 from mcce.table.dtypes import is_dated
@@ -83,10 +83,7 @@ class Attack:
 
 
 def count_matches(query: Query, table: Floats) -> int:
-    meets = np.ones(table.shape[0], dtype=bool)
-    for column, comparison, value in query:
-        meets &= COMPARISONS[comparison](table[:, column], value)
-    return int(meets.sum())
+    return int(_matching_rows([query], table).sum())
 
 
 def distinct_rows(table: Floats) -> Floats:
@@ -248,4 +245,4 @@ def guessed_right(guesses: Floats, secrets: Floats, feature: Feature) -> Bools:
 
 def _nearest(people: Floats, released: Floats, features: Sequence[Feature], columns: Sequence[int], k: int) -> Ints:
     few = [features[j] for j in columns]
-    return find_several_nearest(people[:, columns], released[:, columns], few, k, n_jobs=1).row
+    return find_nearest(people[:, columns], released[:, columns], few, k, n_jobs=1).row

@@ -17,7 +17,7 @@ its interval is above 0.5. An attack that is not better than guessing has the ve
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import partial
 from html import escape
 from typing import Any
@@ -38,9 +38,10 @@ from mcce.diagnostics.disclosure_risk.membership import (
     queries_about,
     surprise,
 )
-from mcce.diagnostics.disclosure_risk.rates import FALSE_POSITIVES, Estimate, Rate, chance_at, expected_at, wilson
+from mcce.diagnostics.disclosure_risk.rates import FALSE_POSITIVES, Estimate, chance_at, expected_at, wilson
 from mcce.diagnostics.disclosure_risk.rates import risk as risk_of
 from mcce.diagnostics.pairs import draw_like, spread
+from mcce.distances.measures import changed_columns
 from mcce.exceptions import InputError, listing, spell
 from mcce.explain.protocol import Explainer
 from mcce.rng import derive_key, hash_rows
@@ -55,6 +56,7 @@ N_QUERIES = 4  # per person, in the attack by repeated queries
 N_COLUMNS = 3  # in a query of singling out
 N_SHUFFLES = 199
 OF_SPARSE = ("floor", "caution", "max_changes")  # arguments of the sparse search only
+OF_INFERENCE = ["inference", "inference_control", "inference_baseline", "inference_risk"]  # columns of `targets`
 UNKNOWN = Estimate(np.nan, np.nan, np.nan)
 
 
@@ -138,9 +140,7 @@ class Finding:
     """One line of the table, and its sentence."""
 
     measure: str
-    value: float
-    low: float
-    high: float
+    found: Estimate
     sentence: str
     n: int
     matched: float = np.nan
@@ -152,9 +152,8 @@ class Finding:
 
     def cells(self) -> list[Any]:
         """Return the cells of `COLUMNS`."""
-        ends = [self.risk.value, self.risk.low, self.risk.high]
-        first = [self.value, self.low, self.high, self.matched, self.control, self.baseline]
-        return [*first, *ends, self.chance, self.n, self.verdict]
+        others = [self.matched, self.control, self.baseline]
+        return [*astuple(self.found), *others, *astuple(self.risk), self.chance, self.n, self.verdict]
 
 
 @dataclass(frozen=True)
@@ -416,7 +415,7 @@ def _release(people: People, name: str, settings: Mapping[str, Any]) -> Release:
         options = {**settings, "sparse": True} if name == "sparse" else plain
         rows, owner, _ = explain_rows(people.explainer, people.factuals, options)
         own = people.factuals[owner]
-        return Release(name, rows, ~((rows == own) | (np.isnan(rows) & np.isnan(own))), owner, options)
+        return Release(name, rows, changed_columns(rows, own), owner, options)
     times = -(-len(people.training) // len(people.own))
     given, wanted = (np.concatenate([part] * times)[: len(people.training)] for part in (people.own, people.own_wanted))
     rows = draw_like(people.explainer.generator_, given, wanted, people.seed)
@@ -425,9 +424,8 @@ def _release(people: People, name: str, settings: Mapping[str, Any]) -> Release:
     return Release(name, rows, disclosed_at, np.arange(len(rows)), None)
 
 
-def _in_words(rate: Rate | Estimate) -> str:
-    value = rate.share if isinstance(rate, Rate) else rate.value
-    return f"{value:.1%} ({rate.low:.1%} to {rate.high:.1%})"
+def _in_words(found: Estimate) -> str:
+    return f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"
 
 
 def _share_line(
@@ -451,13 +449,14 @@ def _share_line(
         as_far += matched <= control or count(both[order[:size]]) - count(both[order[size:]]) >= matched - control
     chance = as_far / (N_SHUFFLES + 1)
     ahead = risk_of(wilson(matched, among, c), wilson(control, among, c)).value
-    words = sentence.format(_in_words(whole)) + f"; {matched / among:.1%} by as many people as the others are, whose "
+    shown = sentence.format(_in_words(whole.estimate))
+    words = (
+        f"{shown}; {matched / among:.1%} by as many people as the others are, whose {control / among:.1%} is chance."
+    )
     return Finding(
         measure,
-        whole.share,
-        whole.low,
-        whole.high,
-        words + f"{control / among:.1%} is chance.",
+        whole.estimate,
+        words,
         whole.n,
         matched / among,
         control / among,
@@ -515,7 +514,7 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd
             for real in (people.matched, people.control)
         )
         known = [i for i in range(len(people.features)) if i != j]
-        attack = None
+        shares = [np.nan] * len(OF_INFERENCE)
         if known:
             attack = inference(
                 release.rows, targeted, controls, people.features, known, j,
@@ -523,16 +522,9 @@ def _attack_targets(people: People, release: Release) -> tuple[list[Finding], pd
                 confidence=1 - (1 - people.confidence) / len(names),
             )  # fmt: skip
             attacks.append((name, attack))
+            shares = [attack.attack.share, attack.control.share, attack.baseline.share, attack.risk.value]
         rows.append(
-            {
-                **measured_all,
-                "DiSCO_matched": alike,
-                "DiSCO_control": chance,
-                "inference": np.nan if attack is None else attack.attack.share,
-                "inference_control": np.nan if attack is None else attack.control.share,
-                "inference_baseline": np.nan if attack is None else attack.baseline.share,
-                "inference_risk": np.nan if attack is None else attack.risk.value,
-            }
+            {**measured_all, "DiSCO_matched": alike, "DiSCO_control": chance, **dict(zip(OF_INFERENCE, shares))}
         )
     table = pd.DataFrame(rows, index=pd.Index(names, name="target", tupleize_cols=False))
     worst = int(np.argmax(table["DiSCO"].to_numpy()))
@@ -556,15 +548,13 @@ def _attack_line(measure: str, attack: Attack, sentence: str, confidence: float,
     rate, control, baseline = attack.attack, attack.control, attack.baseline
     compared = f", of others for {control.share:.1%}, by guessing for {baseline.share:.1%}"
     leaks = attack.risk.low > 0 and times * attack.chance <= _one_sided(confidence)
-    words = sentence.format(_in_words(rate)) + compared + f"; risk {_in_words(attack.risk)}."
+    words = sentence.format(_in_words(rate.estimate)) + compared + f"; risk {_in_words(attack.risk)}."
     if rate.n == 0:
         words = "no attack could be constructed from the rows."
     verdict = WORTHLESS if attack.is_worthless else LEAKS if leaks else NOTHING
     return Finding(
         measure,
-        rate.share,
-        rate.low,
-        rate.high,
+        rate.estimate,
         words,
         rate.n,
         rate.share,
@@ -666,25 +656,16 @@ def _membership_lines(attack: str, found: Membership, confidence: float) -> list
     verdict = LEAKS if area.low > 0.5 else (WORTHLESS if area.value <= 0.5 else NOTHING)
     gain = Estimate(2 * area.value - 1, 2 * area.low - 1, 2 * area.high - 1)
     name = f"membership by {attack}"
-    lines = [
-        Finding(f"{name}, AUC", area.value, area.low, area.high, words, n, baseline=0.5, risk=gain, verdict=verdict),
-    ]
+    lines = [Finding(f"{name}, AUC", area, words, n, baseline=0.5, risk=gain, verdict=verdict)]
     for share, rate in zip(FALSE_POSITIVES, found.found):
         expected = expected_at(found.others.size, share)
         chance = chance_at(found.members, found.others, share)
-        words = f"{_in_words(rate)} of training people are found while {share:.1%} of others are taken for them."
-        shown = LEAKS if chance <= _one_sided(confidence) else NOTHING
-        lines.append(
-            Finding(
-                f"{name}, found at {share:.1%}",
-                rate.share,
-                rate.low,
-                rate.high,
-                words,
-                n,
-                baseline=expected,
-                chance=chance,
-                verdict=shown,
-            )
+        words = (
+            f"{_in_words(rate.estimate)} of training people are found while {share:.1%} of others are taken for them."
         )
+        shown = LEAKS if chance <= _one_sided(confidence) else NOTHING
+        line = Finding(
+            f"{name}, found at {share:.1%}", rate.estimate, words, n, baseline=expected, chance=chance, verdict=shown
+        )
+        lines.append(line)
     return lines

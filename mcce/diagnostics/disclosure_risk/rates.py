@@ -21,6 +21,15 @@ FALSE_POSITIVES = (0.001, 0.01)  # false positive rates of the membership attack
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """A figure with an interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Rate:
     """The success rate of attacks, with the middle and half width of Wilson's interval."""
 
@@ -30,23 +39,9 @@ class Rate:
     error: float
 
     @property
-    def low(self) -> float:
-        """Lower end of the interval."""
-        return max(self.middle - self.error, 0.0)
-
-    @property
-    def high(self) -> float:
-        """Upper end of the interval."""
-        return min(self.middle + self.error, 1.0)
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A figure with an interval."""
-
-    value: float
-    low: float
-    high: float
+    def estimate(self) -> Estimate:
+        """The rate with its interval."""
+        return Estimate(self.share, max(self.middle - self.error, 0.0), min(self.middle + self.error, 1.0))
 
 
 def quantile(confidence: float) -> float:
@@ -62,8 +57,8 @@ def wilson(successes: float, n: int, confidence: float = 0.95) -> Rate:
     Examples
     --------
     >>> from mcce.diagnostics.disclosure_risk.rates import wilson
-    >>> rate = wilson(10, 100)
-    >>> round(rate.low, 4), round(rate.high, 4)
+    >>> found = wilson(10, 100).estimate
+    >>> round(found.low, 4), round(found.high, 4)
     (0.0552, 0.1744)
     """
     if n == 0:

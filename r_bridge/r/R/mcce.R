@@ -247,9 +247,8 @@ revive <- function(x) {
       refuse("the model of this explainer was a Python object, which is not available after its R session; fit it again.")
     }
     for (name in names(x$samplers)) lend_sampler(name, x$samplers[[name]])
-    rows <- as_frame(lapply(x$template, empty_column), names(x$template), 0L)
     for_python <- model_for_python(x$model, x$decision, x$template)
-    x$state$python <- call_python("restore_explainer", for_python, send_table(rows, template = x$template), x$file, x$n_jobs)
+    x$state$python <- call_python("restore_explainer", for_python, without_rows(x$template), x$file, x$n_jobs)
   } else {
     x$state$python <- call_python("restore_result", x$file)
   }

@@ -192,11 +192,7 @@ class_probabilities.multinom <- function(model, newdata) {
 }
 
 #' @export
-class_probabilities.polr <- function(model, newdata) {
-  chances <- stats::predict(model, newdata, type = "probs")
-  if (is.null(dim(chances))) chances <- matrix(chances, nrow = nrow(newdata), byrow = TRUE)
-  by_class(chances, model$lev)
-}
+class_probabilities.polr <- class_probabilities.multinom
 
 #' @export
 class_probabilities.lda <- function(model, newdata) {

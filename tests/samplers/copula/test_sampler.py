@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,6 +16,7 @@ from mcce.samplers.copula.latent import fit_latent
 from mcce.storage.learned import get_state, set_state
 from mcce.table import Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
+from mcce.testing.samplers import through_json
 from tests.marks import nightly, nightly_but_named
 from tests.samplers.copula.simulated import LEVEL, draw, encode, fit, same_shares, simulate
 
@@ -268,8 +267,7 @@ def test_row_depends_only_on_its_own_streams():
 def test_state_contains_only_arrays_and_json():
     sampler, given = fit(simulate(400, 15), "height")
     state = get_state(sampler)
-    stored = {k: v if isinstance(v, np.ndarray) else json.loads(json.dumps(v)) for k, v in state.items()}
-    again = set_state(GaussianCopulaSampler(), stored)
+    again = set_state(GaussianCopulaSampler(), through_json(state))
     streams = RowStreams.from_seed(3, 400)
     drawn = sampler.sample(given, RowStreams.from_seed(3, 400))
     np.testing.assert_array_equal(again.sample(given, streams), drawn)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +10,7 @@ from scipy import integrate, stats
 from mcce import CartSampler, ForestSampler, MarginalSampler
 from mcce.samplers.donors.density import MarginalDensity
 from mcce.storage.learned import get_state, set_state
+from mcce.testing.samplers import through_json
 from tests.samplers.donors.density_problem import CART, FOREST, IDS, SAMPLERS, fit, make_groups, silverman
 
 
@@ -205,10 +204,7 @@ def test_restored_state_keeps_the_density(sampler, kind):
     if kind == "levels":
         frame["y"] = pd.cut(frame["y"].to_numpy(), 3, labels=list("abc"))
     fitted, given, values = fit(frame, sampler)
-    state = {
-        name: value.copy() if isinstance(value, np.ndarray) else json.loads(json.dumps(value))
-        for name, value in get_state(fitted).items()
-    }
+    state = through_json(get_state(fitted))
     restored = set_state(sampler.clone(), state)
     for rows in ({}, {"training_rows": np.arange(300)}):
         np.testing.assert_array_equal(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,6 +14,7 @@ from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.storage.learned import get_state, set_state
 from mcce.testing import check_sampler
+from mcce.testing.samplers import through_json
 from tests.samplers.donors.forest_problem import LEVEL, encode, fit
 
 
@@ -204,10 +204,7 @@ def test_restored_state_draws_supports_and_restricts_the_same(smooth, kind, miss
     if missing:
         frame = frame.assign(y=frame["y"].mask(frame["x0"] > 1.0))
     sampler, given = fit(frame, n_trees=4)
-    state = {
-        name: value.copy() if isinstance(value, np.ndarray) else json.loads(json.dumps(value))
-        for name, value in get_state(sampler).items()
-    }
+    state = through_json(get_state(sampler))
     restored = set_state(ForestSampler(n_trees=4), state)
     streams = RowStreams.from_seed(0, 400)
     drawn = sampler.sample(given, streams.child(0))

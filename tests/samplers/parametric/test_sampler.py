@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import json
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,9 @@ from mcce import InputError, SamplerError
 from mcce.rng import RowStreams
 from mcce.samplers.parametric.design import Design
 from mcce.storage.learned import get_state, set_state
+from mcce.storage.state import take_out_arrays
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
+from mcce.testing.samplers import through_json
 from tests.marks import nightly_but
 from tests.samplers.parametric.problem import SAMPLERS, encode, frame_with_missing, kinds_of, target_of
 
@@ -168,10 +169,7 @@ def test_state_contains_only_arrays_and_json_and_restores_everything(sampler):
         frame, _ = frame_with_missing(kind, n=300)
         given, target = encode(frame)
         fitted = sampler.clone().fit(given, target)
-        state = {
-            name: value.copy() if isinstance(value, np.ndarray) else json.loads(json.dumps(value))
-            for name, value in get_state(fitted).items()
-        }
+        state = through_json(get_state(fitted))
         restored = set_state(sampler.clone(), state)
         streams = [RowStreams.from_seed(1, 300) for _ in range(2)]
         np.testing.assert_array_equal(fitted.sample(given, streams[0]), restored.sample(given, streams[1]))
@@ -231,8 +229,9 @@ def test_whole_chains(sampler):
 
 def fitted_numbers(sampler):
     """Return all fitted arrays, concatenated."""
-    state = get_state(sampler)
-    return np.concatenate([np.ravel(state[name]) for name in sorted(state) if isinstance(state[name], np.ndarray)])
+    arrays = []
+    take_out_arrays(get_state(sampler), lambda array: arrays.append(np.ravel(array)) or {})
+    return np.concatenate(arrays)
 
 
 @pytest.mark.parametrize("sampler", [s for s in SAMPLERS if s.proper], ids=repr)

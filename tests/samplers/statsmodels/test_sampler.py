@@ -1,7 +1,5 @@
 """statsmodels models as conditionals: conformance, calibration, proper draws, storage."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +12,7 @@ from mcce.rng import RowStreams
 from mcce.storage.learned import get_state, set_state
 from mcce.table import Column, Schema
 from mcce.testing import check_sampler
+from mcce.testing.samplers import through_json
 from tests.marks import nightly_but, nightly_rows
 from tests.samplers.statsmodels.problem import FRAME, GIVEN, TABLE, column, fitted, make_frame
 
@@ -173,7 +172,7 @@ def test_stored_chain_draws_the_same_without_statsmodels_objects(tmp_path):
 def test_state_of_another_model_raises():
     sampler = fitted(StatsmodelsSampler("NegativeBinomial"), "overdispersed")
     state = get_state(sampler)
-    json.dumps({name: value for name, value in state.items() if not isinstance(value, np.ndarray)})
+    through_json(state)
     feature = column("overdispersed").feature
     sampler.check_state(GIVEN.features, feature, 600)
     for name, value, message in (
