@@ -108,13 +108,14 @@ def everything_where(holds: Bools, n_levels: int) -> Within:
     return Within(low=np.where(holds, -np.inf, np.inf), high=np.where(holds, np.inf, -np.inf), missing=holds.copy())
 
 
-def bound(column: int, feature: Feature, low: float = -np.inf, high: float = np.inf) -> Limit:
-    """Return a limit with encoded bounds and without a text; a known value does not become missing."""
-    return Limit(column, "", low, high, None if feature.is_numeric else (True,) * feature.n_levels)
+def stay_known(column: int, feature: Feature) -> Limit:
+    """Return the implicit limit that a known value does not become missing."""
+    return Limit(column, "", levels=None if feature.is_numeric else (True,) * feature.n_levels)
 
 
 def keep(column: int, feature: Feature, text: str) -> Limit:
-    return replace(bound(column, feature), text=text, rises=False, falls=False)
+    """Return a limit that a value does not change, with the text of its constraint."""
+    return replace(stay_known(column, feature), text=text, rises=False, falls=False)
 
 
 def _round(bounds: Floats, own: Floats, largest: float) -> Floats:

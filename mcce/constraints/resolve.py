@@ -26,7 +26,7 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Indices
 from mcce.constraints.allow import Allow, Only, PerFactual, only_words
 from mcce.constraints.base import Constraint
-from mcce.constraints.limits import Applied, Limit, bound, keep, limit_of, on_grid, within_of
+from mcce.constraints.limits import Applied, Limit, keep, limit_of, on_grid, stay_known, within_of
 from mcce.constraints.reading import read
 from mcce.constraints.rules import Derives, ResolvedRule, Rule, resolve_rule, with_derived
 from mcce.exceptions import InputError, spell, spell_all
@@ -371,7 +371,7 @@ class Constraints:
 
     def _applied(self, n_rows: int, index: Ids[Any] | None) -> Iterator[Applied]:
         """Yield each limit with the rows that it applies to; None for all."""
-        for limit in [*self.limits, *(bound(column, self.schema.features[column]) for column in self.known)]:
+        for limit in [*self.limits, *(stay_known(column, self.schema.features[column]) for column in self.known)]:
             yield limit, None
         if not self.personal:
             return

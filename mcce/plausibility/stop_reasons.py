@@ -28,8 +28,8 @@ A step that is not far may still be long: farther, in logarithms, than two fifth
 the 99 per cent point, which is 1.9 standard deviations of a normal distribution. The search prefers several shorter
 steps (`StopRules.nested`), but such an answer may be sent.
 
-Reasons 1 to 6, 8 for numbers, and 10 are bounds on one column, given the factual (`StopRules.bounds`), so rows can be
-drawn within them; the bound of reason 6 uses the factual's loan. Rows with the other reasons are drawn and rejected.
+Reasons 1 to 6, 8 for numbers, and 10 are bounds on one column, given the factual (`StopRules.bounds`), so values beyond
+them are not tried; the bound of reason 6 uses the factual's loan. Rows with the other reasons are made and rejected.
 """
 
 from __future__ import annotations
