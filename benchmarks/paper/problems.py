@@ -21,7 +21,7 @@ decision, as in the authors' code. Nodes of the small last layer can die in trai
 none, or whose AUC is more than 0.1 below the paper's, is replaced by that of the next seed.
 
 The preparation "code" and the bound on AUC were chosen after seeing how far "text" was from the published figures; the
-page vignettes/the-paper-reproduced.md lists what else was tried.
+page vignettes/reproducing-the-paper.md lists what else was tried.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def test_notebook_has_the_code_and_the_text_of_the_page(tmp_path, capsys, monkey
     assert [cell["source"] for cell in cells if cell["cell_type"] == "code"] == [code.strip() for code in shown]
     text = "\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
     assert text.startswith("# Getting started\n")
-    assert "(Sparsity and plausibility)" in text
+    assert "(Sparse counterfactuals)" in text
     assert ".md)" not in text
     assert "code-cell" not in text
     said = capsys.readouterr().err

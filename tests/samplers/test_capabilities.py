@@ -21,7 +21,7 @@ from mcce.table import KINDS, Schema
 from tests.extras import HAS_VINE
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "vignettes" / "swapping-conditionals.md"
+PAGE = ROOT / "vignettes" / "choosing-conditionals.md"
 ABSENT = () if HAS_VINE else ("vine",)
 OURS = {
     name: kind
