@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from mcce.base.arrays import Ints
-from mcce.plausibility.derived import column_text
 from mcce.plausibility.relations import Relation
 from mcce.plausibility.searched_columns import LOG_FACTORIALS, MOST_SOFT, SearchedColumns, sorted_pairs
 from mcce.plausibility.soft_orders import BY_CHANCE, inner_rows, log_chance_of_soft_order, share_above
@@ -123,7 +122,7 @@ class OrderSearch:
 
     def _texts(self, a: int, b: int) -> list[str]:
         """Return the texts of an order: for all rows, and for rows without codes; none if rules cannot express it."""
-        one, other = (column_text(self.columns.features[j].name) for j in (a, b))
+        one, other = self.columns.text[a], self.columns.text[b]
         if one is None or other is None:
             return []
         coded = [f"{name} >= 0" for name, j in ((one, a), (other, b)) if self.columns.codes[j]]
@@ -131,6 +130,5 @@ class OrderSearch:
         return [text, f"if {' and '.join(coded)} then {text}"] if coded else [text]
 
     def _relation(self, a: int, b: int, says: str, chance: float) -> Relation:
-        names = self.columns.features[a].name, self.columns.features[b].name
         rows = int(self.columns.uncoded(self.columns.matrix, (a, b)).sum())
-        return Relation("order", says, names, rows, self.columns.adjusted(chance, self.n_tried))
+        return Relation("order", says, self.columns.names(a, b), rows, self.columns.adjusted(chance, self.n_tried))
