@@ -64,6 +64,7 @@ HIGH, QUARTILE = 0.9, 0.75
 REFUSED, ACCEPTED, NEAREST = 256, 2000, 5
 FEWEST_PAIRS, FARTHEST = 50, 0.975
 QUERIED_ROWS, APART = 128, (0.1, 0.9)
+QUERIED_CELLS = 4_000_000  # cells of a query
 DIFFERING, AGREEING = 0.1, 0.9
 NAMED = 5
 READ_TOGETHER = 64  # columns whose numbers are copied at a time
@@ -200,22 +201,22 @@ def usual_directions(
     ends = {j: _low_and_high(matrix[:, j], schema.features[j]) for j in columns if not np.isnan(matrix[:, j]).all()}
     if not some.size or not ends:
         return {}
-    own = np.tile(matrix[some], (2 * len(ends), 1))
-    rows = own.copy()
-    for place, (j, pair) in enumerate(ends.items()):
-        for k, end in enumerate(pair):
-            begin = (2 * place + k) * some.size
-            rows[begin : begin + some.size, j] = end
-    rows = rows if relations is None else relations.complete(rows, own)
-    scores, inside = question.predict_encoded(rows)
-    depth = inside.astype(np.float64) if margins is None else margins.inside(scores)
-    low, high = depth.reshape(len(ends), 2, some.size).transpose(1, 0, 2)
-    up, down = (high > low).sum(axis=1), (high < low).sum(axis=1)
-    found = {}
-    for place, j in enumerate(ends):
-        differing = int(up[place] + down[place])
-        if differing >= DIFFERING * some.size and max(up[place], down[place]) >= AGREEING * differing:
-            found[j] = 1 if up[place] > down[place] else -1
+    found: dict[int, int] = {}
+    at_once = max(1, QUERIED_CELLS // (2 * some.size * matrix.shape[1]))
+    for begin in range(0, len(ends), at_once):
+        columns = [*ends][begin : begin + at_once]
+        own = np.tile(matrix[some], (2 * len(columns), 1))
+        rows = own.copy()
+        for j, both in zip(columns, rows.reshape(len(columns), 2, some.size, -1)):
+            both[:, :, j] = ends[j][:, None]
+        rows = rows if relations is None else relations.complete(rows, own)
+        scores, inside = question.predict_encoded(rows)
+        depth = inside.astype(np.float64) if margins is None else margins.inside(scores)
+        low, high = depth.reshape(len(columns), 2, some.size).transpose(1, 0, 2)
+        up, down = (high > low).sum(axis=1), (high < low).sum(axis=1)
+        differing = up + down
+        usual = (differing >= DIFFERING * some.size) & (np.maximum(up, down) >= AGREEING * differing)
+        found |= {columns[place]: 1 if up[place] > down[place] else -1 for place in np.flatnonzero(usual)}
     return found
 
 

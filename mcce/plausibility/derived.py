@@ -369,7 +369,7 @@ def agree(feature: Feature, computed: Floats, values: Floats) -> Bools:
     """Return which computed values equal those of a column, up to floating-point error."""
     if not feature.is_numeric:
         return np.asarray(computed == values)
-    return np.asarray(np.abs(computed - values) <= _tolerance(feature, values))
+    return np.asarray(np.abs(computed - values) <= tolerance_of(feature, values))
 
 
 def column_text(name: Hashable) -> str | None:
@@ -523,7 +523,7 @@ def _find_rounding(feature: Feature, computed: Floats, values: Floats) -> tuple[
     """Return the rounding that reproduces most rows, and its decimals; None if unrounded numbers agree as well."""
     some = np.unique(np.linspace(0, values.size - 1, TRIED_ROWS).astype(np.intp))
     computed, values = computed[some], values[some]
-    tolerance = _tolerance(feature, values)
+    tolerance = tolerance_of(feature, values)
     best: tuple[str, int] | None = None
     most = 0
     if feature.decimals is None:
@@ -551,9 +551,13 @@ def _round(values: Floats, rounding: str, decimals: int) -> Floats:
     return round_by("round" if rounding == "half even" else rounding, values, decimals)
 
 
-def _tolerance(feature: Feature, values: Floats) -> Floats:
-    """Return the floating-point tolerance for equal numbers."""
+def tolerance_of(feature: Feature, values: Floats, part: float = 1e-6) -> Floats:
+    """Return the tolerance for equal numbers: a part of the last digit of a column, or of the size of floats."""
     if feature.decimals is not None:
-        return np.maximum(1e-6 * 10.0**-feature.decimals, 4.0 * np.finfo(np.float64).eps * np.abs(values))
-    precision = 1e-5 if feature.grid.narrow is not None else 1e-9
-    return precision * np.maximum(np.abs(values), 1e-3 * feature.high - 1e-3 * feature.low)
+        return np.maximum(part * 10.0**-feature.decimals, 4.0 * np.finfo(np.float64).eps * np.abs(values))
+    return precision_of(feature) * np.maximum(np.abs(values), 1e-3 * feature.high - 1e-3 * feature.low)
+
+
+def precision_of(feature: Feature) -> float:
+    """Return the relative precision of computed floats."""
+    return 1e-5 if feature.is_numeric and feature.grid.narrow is not None else 1e-9

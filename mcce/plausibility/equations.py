@@ -36,6 +36,7 @@ TRIES = 6  # columns selected before unneeded ones are removed
 LEFT = (0.85, 0.7, 0.5, 0.3, 0.3, 0.3)  # largest share of the variance left after each selected column
 WIDE, WIDE_SUBSETS = 100, 2  # with this many columns, quotients of sums are searched in fewer subsets
 TOO_LARGE = 1e100
+CONSTANTS = 2e4  # number of possible values of a coefficient, for the number of equations tried
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ class _Dictionary:
         filled = np.where(np.isfinite(atoms) & (np.abs(atoms) < TOO_LARGE), atoms, np.nan)
         self.of = of
         self.missing = np.isnan(filled)
-        self.atoms, _ = _standardised(filled)
+        self.atoms, _ = standardised(filled)
         self.rows = np.ascontiguousarray(self.atoms.T)
         usable = (np.abs(self.atoms).sum(axis=0) > 0.0) & (self.missing.mean(axis=0) < 0.5)
         self.usable = usable
@@ -222,7 +223,7 @@ class _Dictionary:
     ) -> Iterator[tuple[int, list[int]]]:
         """Yield targets that a few columns fit up to rounding, with these columns (step 2)."""
         filled = np.where(np.isfinite(targets) & (np.abs(targets) < TOO_LARGE), targets, np.nan)
-        y, length = _standardised(filled)
+        y, length = standardised(filled)
         allowed = np.sqrt(np.nansum(slack**2, axis=0)) / length
         allowed = np.where(np.isfinite(allowed), np.maximum(2.0 * allowed, 1e-7), 0.0)
         active = np.flatnonzero((allowed > 0.0) & (np.abs(y).sum(axis=0) > 0.0) & (of_target != besides))
@@ -271,7 +272,7 @@ def _dots(one: Floats, other: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", one, other))
 
 
-def _standardised(values: Floats) -> tuple[Floats, Floats]:
+def standardised(values: Floats) -> tuple[Floats, Floats]:
     """Return columns with mean 0 and length 1, and their lengths; missing values and constant columns are 0."""
     with np.errstate(all="ignore"):
         known = ~np.isnan(values)

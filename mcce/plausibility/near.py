@@ -22,8 +22,7 @@ from itertools import combinations, product
 import numpy as np
 
 from mcce.base.arrays import Floats
-from mcce.plausibility.derived import column_text
-from mcce.plausibility.equations import MOST_TERMS, EquationCandidate, find_candidates
+from mcce.plausibility.equations import CONSTANTS, MOST_TERMS, EquationCandidate, find_candidates
 from mcce.plausibility.relations import Relation
 from mcce.plausibility.searched_columns import MOST_SOFT, SearchedColumns, values_of
 
@@ -41,7 +40,6 @@ COARSE = 0.5  # least share of the values that have fewer decimals
 MOST_COARSER = 4  # most decimals fewer
 WIDER = 1.25  # tolerance, in halves of the coarser digit
 LEAST_FIT = 0.9  # least share of the variance of a coarsely rounded column that an equation explains
-CONSTANTS = 2e4  # number of possible values of a coefficient
 
 
 class NearSearch:
@@ -109,7 +107,7 @@ class NearSearch:
         return any(some.issuperset(places) for some in self.known)
 
     def _ratio(self, places: Sequence[int], weights: Sequence[int], n_tried: int) -> Relation | None:
-        texts = [column_text(self.columns.features[j].name) for j in places]
+        texts = [self.columns.text[j] for j in places]
         if None in texts:
             return None
         n_above = sum(each for each in weights if each > 0)
@@ -161,7 +159,7 @@ class NearSearch:
 
     def _rounding(self, candidate: EquationCandidate, digit: float, n_tried: float) -> Relation | None:
         places = [self.plain[k] for k in (*candidate.inputs, candidate.target)]
-        texts = [column_text(self.columns.features[j].name) for j in places]
+        texts = [self.columns.text[j] for j in places]
         if None in texts or self._is_known(places):
             return None
         formula = candidate.text.format(*texts[:-1])
@@ -174,8 +172,8 @@ class NearSearch:
 
     def _soft(self, says: str, places: Sequence[int], n_tried: float) -> Relation | None:
         """Return a near relation if chance does not explain it."""
-        names = tuple(self.columns.features[j].name for j in places)
-        relation = self.columns.checked(Relation("near", says, names, 0), places, MOST_SOFT)
+        made = Relation("near", says, self.columns.names(*places), 0)
+        relation = self.columns.checked(made, places, MOST_SOFT)
         if relation is None:
             return None
         chance = self.columns.chance_of_equation(relation, places)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from mcce.plausibility.derived import column_text
+from mcce.base.arrays import Ints
 from mcce.plausibility.relations import Relation
 from mcce.plausibility.searched_columns import LOG_FACTORIALS, MOST_SOFT, SearchedColumns, sorted_pairs
 from mcce.plausibility.soft_orders import BY_CHANCE, inner_rows, log_chance_of_soft_order, share_above
@@ -22,14 +22,21 @@ class OrderSearch:
         self.columns = columns
         self.numbers = columns.numbers
         self.n_tried = len(self.numbers) * (len(self.numbers) - 1)
-        self.measured, self.screened = columns.in_units(columns.sample), columns.in_units(columns.screen)
+        self.measured = np.asfortranarray(columns.in_units(columns.sample))
+        self.screened = np.asfortranarray(columns.in_units(columns.screen))
         self.ordered: dict[tuple[int, int], Relation] = {}  # pairs of columns in orders that all rows keep
+        self.n_known, self.n_above, self.n_below = self._overlap()
 
     def exact(self) -> list[Relation]:
         """Return the orders that hold in all rows and do not follow from others."""
-        highest, lowest = np.fmax.reduce(self.screened), np.fmin.reduce(self.screened)
+        # a <= b holds in all rows if none has both a above the lowest value of b and b below the highest value of a:
+        # the chance of the order is at least that of this, which is hypergeometric.
+        n, above, below = self.n_known, self.n_above, self.n_below
+        least = LOG_FACTORIALS[n - above] + LOG_FACTORIALS[n - below] - LOG_FACTORIALS[n]
+        least -= LOG_FACTORIALS[np.maximum(n - above - below, 0)]
+        may_be = (above + below > n) | (least <= self.columns.least(self.n_tried))
         for a, b in self._pairs(0.0):
-            if highest[a] <= lowest[b] or self.columns.is_explained(a, b):
+            if not may_be[a, b] or self.columns.is_explained(a, b):
                 continue
             chance = self.chance(a, b)
             if chance > self.columns.least(self.n_tried):
@@ -43,8 +50,9 @@ class OrderSearch:
     def soft(self) -> list[Relation]:
         """Return the orders that hold in nearly all rows; to be called after `exact`."""
         found: dict[tuple[int, int], Relation] = {}
+        may_be = self.n_above * self.n_below >= BY_CHANCE * self.n_known**2
         for a, b in self._pairs(2.0 * MOST_SOFT * self.screened.shape[0] + 2.0):
-            if (a, b) in self.ordered or self.columns.is_explained(a, b):
+            if not may_be[a, b] or (a, b) in self.ordered or self.columns.is_explained(a, b):
                 continue
             if share_above(self.screened[:, a], self.screened[:, b]) < BY_CHANCE / 2.0:
                 continue
@@ -79,6 +87,22 @@ class OrderSearch:
         possible = np.searchsorted(below, np.sort(above), side="right") - np.arange(gap.size)
         return float(np.log(possible).sum() - LOG_FACTORIALS[gap.size])
 
+    def _overlap(self) -> tuple[Ints, Ints, Ints]:
+        """Return bounds on the overlap of each pair of columns a and b.
+
+        These are the least number of rows in which both are known, and the largest numbers of rows with a above the
+        lowest value of b, and with b below the highest value of a.
+        """
+        rows = np.sort(self.measured, axis=0)  # missing values last
+        known = (~np.isnan(rows)).sum(axis=0)
+        lowest, highest = np.fmin.reduce(rows), np.fmax.reduce(rows)
+        above, below = np.zeros((2, known.size, known.size), dtype=np.intp)
+        for j in self.numbers:
+            above[j] = known[j] - np.searchsorted(rows[: known[j], j], lowest, side="right")
+            below[:, j] = np.searchsorted(rows[: known[j], j], highest, side="left")
+        n = np.maximum(known[:, None] + known - rows.shape[0], 0)
+        return n, np.minimum(above, n), np.minimum(below, n)
+
     def _pairs(self, most: float) -> Iterator[tuple[int, int]]:
         """Yield pairs of comparable columns whose order at most some of the screened rows break."""
         family = {j: self.columns.family(j) for j in self.numbers}
@@ -98,7 +122,7 @@ class OrderSearch:
 
     def _texts(self, a: int, b: int) -> list[str]:
         """Return the texts of an order: for all rows, and for rows without codes; none if rules cannot express it."""
-        one, other = (column_text(self.columns.features[j].name) for j in (a, b))
+        one, other = self.columns.text[a], self.columns.text[b]
         if one is None or other is None:
             return []
         coded = [f"{name} >= 0" for name, j in ((one, a), (other, b)) if self.columns.codes[j]]
@@ -106,6 +130,5 @@ class OrderSearch:
         return [text, f"if {' and '.join(coded)} then {text}"] if coded else [text]
 
     def _relation(self, a: int, b: int, says: str, chance: float) -> Relation:
-        names = self.columns.features[a].name, self.columns.features[b].name
         rows = int(self.columns.uncoded(self.columns.matrix, (a, b)).sum())
-        return Relation("order", says, names, rows, self.columns.adjusted(chance, self.n_tried))
+        return Relation("order", says, self.columns.names(a, b), rows, self.columns.adjusted(chance, self.n_tried))

@@ -22,6 +22,7 @@ import numpy as np
 
 from mcce.base.arrays import Floats, Ints
 from mcce.exceptions import AdviceWarning, spell, warn
+from mcce.plausibility.equations import standardised
 from mcce.table import Feature, Schema
 from mcce.wording import Setting
 
@@ -120,19 +121,12 @@ def _columns_of_trees(blocks: Sequence[Floats], train: slice) -> list[Ints]:
         return [np.delete(np.arange(p), j) for j in range(p)]
     design = np.column_stack(blocks)[train]
     owner = np.repeat(np.arange(p), [block.shape[1] for block in blocks])
-    standard = [_standardised(design), _standardised(design**2)]
+    standard = [standardised(design)[0], standardised(design**2)[0]]
     correlation = np.maximum(*(np.abs(standard[0].T @ each) for each in standard))
     largest = np.zeros((p, p))
     np.maximum.at(largest, (owner[:, None], owner[None, :]), correlation)
     np.fill_diagonal(largest, -1.0)
     return list(np.sort(np.argsort(-largest, axis=1, kind="stable")[:, :MOST_TRIED], axis=1))
-
-
-def _standardised(columns: Floats) -> Floats:
-    """Return columns with mean 0 and length 1; columns without variance are 0."""
-    centred = columns - columns.mean(axis=0)
-    length = np.sqrt((centred**2).sum(axis=0))
-    return np.asarray(np.divide(centred, length, out=np.zeros_like(centred), where=length > 0.0))
 
 
 def warn_of_predictable(found: Sequence[Predicted]) -> None:

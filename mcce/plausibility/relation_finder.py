@@ -53,7 +53,14 @@ from mcce.base.arrays import Bools, Floats
 from mcce.constraints.rules import Rule, rule
 from mcce.exceptions import AdviceWarning, InputError, spell, warn
 from mcce.plausibility.derived import Formula, agree, column_text
-from mcce.plausibility.equations import MOST_TERMS, SUBSET_ROWS, EquationCandidate, find_candidates, shortest_between
+from mcce.plausibility.equations import (
+    CONSTANTS,
+    MOST_TERMS,
+    SUBSET_ROWS,
+    EquationCandidate,
+    find_candidates,
+    shortest_between,
+)
 from mcce.plausibility.near import NearSearch
 from mcce.plausibility.orders import OrderSearch
 from mcce.plausibility.predictable import find_predictable, warn_of_predictable
@@ -89,7 +96,6 @@ FEW_OF_SCREENED = 8  # one in so many screened rows excludes most pairs
 LINKED = 5  # columns of a tied group that all others are compared with
 MOST_NAMED = 5  # relations in a warning
 LONGER = 1000  # penalty of a difference, in characters
-CONSTANTS = 2e4  # number of possible values of a coefficient
 FEW_VALUES = 5  # columns with at most this many distinct values are not tried as divisors
 MOST_DATES = 20  # date columns whose differences are tried
 DATE_FORMS = (
@@ -288,8 +294,7 @@ class _Finder(SearchedColumns):
         """Return a relation given by the user as text."""
         relation = Relation("rule", says, ("",), 0)
         resolved = resolve_relation(relation, self.schema)
-        names = tuple(self.features[j].name for j in resolved.columns)
-        return Relation("rule", says, names, int(resolved.holds(self.matrix).sum()))
+        return Relation("rule", says, self.names(*resolved.columns), int(resolved.holds(self.matrix).sum()))
 
     # ---- functions
 
@@ -464,9 +469,7 @@ class _Finder(SearchedColumns):
         written = self._write_table(x, y, False, chance)
         if (x, y) in self.texts:
             return replace(written, says=self.texts[x, y], table=None)
-        threshold = (
-            self._exact_threshold(x, y) if written.says.endswith(f"determines {self.features[y].name}") else None
-        )
+        threshold = self._exact_threshold(x, y) if written.says.endswith(f"determines {self.name[y]}") else None
         return written if threshold is None else replace(written, says=threshold, table=None)
 
     def _exact_threshold(self, x: int, y: int) -> str | None:
@@ -478,8 +481,7 @@ class _Finder(SearchedColumns):
         below, above = table[steps[0]], table[steps[0] + 1]
         at = shortest_between(float(np.nextafter(below[0], np.inf)), float(above[0]))
         says = None if at is None else self._threshold_text(x, y, at, below[1], above[1])
-        names = self.features[x].name, self.features[y].name
-        return says if says is not None and self.is_kept(Relation("function", says, names, 0)) else None
+        return says if says is not None and self.is_kept(Relation("function", says, self.names(x, y), 0)) else None
 
     def _write_tie(self, x: int, y: int, chance: float | None) -> Relation:
         """Return the tie of two columns: linear where possible."""
@@ -487,33 +489,35 @@ class _Finder(SearchedColumns):
         return self._write_table(x, y, True, chance) if linear is None else replace(linear[1], chance=chance)
 
     def _write_table(self, x: int, y: int, both: bool, chance: float | None) -> Relation:
-        names, table = (self.features[x].name, self.features[y].name), self._table(x, y)
+        names, table = self.names(x, y), self._table(x, y)
         words = f"{names[0]} and {names[1]} go together" if both else self._words(x, y, table)
-        return Relation("tied" if both else "function", words, names, self._n_known(x, y), chance, table)
+        kind, rows = "tied" if both else "function", int(self._known(x, y).sum())
+        return Relation(kind, words, names, rows, chance, table)
 
-    def _n_known(self, x: int, y: int) -> int:
-        return int((~np.isnan(self.matrix[:, [x, y]]).any(axis=1)).sum())
+    def _known(self, x: int, y: int) -> Bools:
+        """Return in which rows two columns are known."""
+        return ~(np.isnan(self.matrix[:, x]) | np.isnan(self.matrix[:, y]))
 
     def _words(self, x: int, y: int, table: Floats) -> str:
         """Return a function in words: an indicator of x = 0 as a rule, other functions as "x determines y"."""
         level, of_zero = np.unique(table[:, 1]), table[table[:, 0] == 0.0, 1]
-        number, name = column_text(self.features[x].name), column_text(self.features[y].name)
+        number, name = self.text[x], self.text[y]
         if not self.features[y].is_numeric and level.size == 2 and of_zero.size == 1:
             text = level_text(self.features[y], int(of_zero[0]))
             alone = (table[:, 1] == of_zero[0]).sum() == 1
             zero = "0" if self.features[x].is_numeric else level_text(self.features[x], 0)
             if alone and None not in (number, name, text, zero):
                 return f"if {name} == {text} then {number} == {zero} else {number} != {zero}"
-        return f"{self.features[x].name} determines {self.features[y].name}"
+        return f"{self.name[x]} determines {self.name[y]}"
 
     def _table(self, x: int, y: int) -> Floats:
-        known = ~np.isnan(self.matrix[:, [x, y]]).any(axis=1)
+        known = self._known(x, y)
         keys, first = np.unique(self.matrix[known, x], return_index=True)
         return np.column_stack([keys, self.matrix[known, y][first]])
 
     def _tie(self, x: int, y: int) -> Relation:
         """Return the tie of two columns declared as tied."""
-        known = ~np.isnan(self.matrix[:, [x, y]]).any(axis=1)
+        known = self._known(x, y)
         for a, b in ((x, y), (y, x)):
             pairs = np.unique(self.matrix[known][:, [a, b]], axis=0)
             twice = np.flatnonzero(pairs[1:, 0] == pairs[:-1, 0])
@@ -522,12 +526,12 @@ class _Finder(SearchedColumns):
                 value = one.decode(pairs[twice[:1], 0])[0]
                 seen = list(other.decode(pairs[twice[0] : twice[0] + 2, 1]))
                 raise InputError(
-                    f"tied({spell(self.features[x].name)}, {spell(self.features[y].name)}): rows with {one.name} = "
+                    f"tied({spell(self.name[x])}, {spell(self.name[y])}): rows with {one.name} = "
                     f"{spell(value)} have {other.name} = {spell(seen[0])} and {spell(seen[1])}; tied columns "
                     "determine each other. Correct these rows, or give a rule instead."
                 )
         if not known.any():
-            raise InputError(f"tied(): no row has both {self.features[x].name!r} and {self.features[y].name!r}.")
+            raise InputError(f"tied(): no row has both {self.name[x]!r} and {self.name[y]!r}.")
         with np.errstate(all="ignore"):
             return self._write_tie(x, y, None)
 
@@ -540,8 +544,8 @@ class _Finder(SearchedColumns):
         for of, to in ((x, y), (y, x)) if both else ((x, y),):
             text = self._linear_text(of, to)
             if text is not None and (text.is_exact or not exact):
-                names = self.features[of].name, self.features[to].name
-                relation = Relation("tied" if both else "function", text.says, names, self._n_known(x, y))
+                kind = "tied" if both else "function"
+                relation = Relation(kind, text.says, self.names(of, to), int(self._known(x, y).sum()))
                 room = resolution(self.features[to]) / (abs(text.slope) if to == y else 1.0)  # in units of x
                 found.append((room, text.length, (text.length, relation)))
         return next(iter(_tightest(found)), None)
@@ -553,10 +557,10 @@ class _Finder(SearchedColumns):
 
     def _linear_text(self, x: int, y: int) -> _LinearText | None:
         """Return the shortest text of y as a linear function of x that holds in all rows; None if there is none."""
-        a, b = column_text(self.features[x].name), column_text(self.features[y].name)
+        a, b = self.text[x], self.text[y]
         if a is None or b is None or not (self.is_plain(x) and self.is_plain(y)):
             return None
-        known = ~np.isnan(self.matrix[:, [x, y]]).any(axis=1)
+        known = self._known(x, y)
         of, to = self.matrix[known, x], self.matrix[known, y]
         if (of == to).all():
             return _LinearText(f"{b} == {a}", 1.0, 0, True, True)
@@ -580,7 +584,7 @@ class _Finder(SearchedColumns):
                 plus = round(middle, decimals) + 0.0
                 if (np.abs(rest - plus) <= slack).all():
                     says = _linear_text(a, b, factor, times, plus)
-                    if not self.is_kept(Relation("tied", says, (self.features[x].name, self.features[y].name), 0)):
+                    if not self.is_kept(Relation("tied", says, self.names(x, y), 0)):
                         return None
                     length = len(_linear_text("", "", factor, times, plus)) + factor.count("/")
                     # the share of slopes with this many digits that would fit as well by chance
@@ -629,10 +633,10 @@ class _Finder(SearchedColumns):
         kept = []
         for form in forms:
             kind, target, one, other = form
-            names = [column_text(self.features[j].name) for j in (target, one, other)]
-            columns = tuple(self.features[j].name for j in (one, other, target))
-            relation = Relation(kind, f"{names[0]} == {names[1]} {_FORMS[kind][0]} {names[2]}", columns, 0)
-            if None in names or not self.is_kept(relation):
+            texts = [self.text[j] for j in (target, one, other)]
+            says = f"{texts[0]} == {texts[1]} {_FORMS[kind][0]} {texts[2]}"
+            relation = Relation(kind, says, self.names(one, other, target), 0)
+            if None in texts or not self.is_kept(relation):
                 continue
             values, room = self.sample[:, target], resolution(*(self.features[j] for j in (target, one, other)))
             if kind in ("product", "quotient"):  # relative to the value, as the columns have no common unit
@@ -648,7 +652,7 @@ class _Finder(SearchedColumns):
         for place, j in enumerate(columns):
             rows[np.isin(rows[:, place], list(self.codes[j])), place] = np.nan
         rows = rows[np.argsort((np.isnan(rows) | (rows == 0.0)).sum(axis=1), kind="stable")]
-        slack = np.column_stack([slack_of(self.features[j], rows[:, place]) for place, j in enumerate(columns)])
+        slack = self.slack(rows, columns)
         slack = np.where(np.isnan(slack), 0.0, slack)
         for kind, (sign, compute) in _FORMS.items():
             first = compute(rows[0][:, None], rows[0][None, :]).ravel()
@@ -682,20 +686,19 @@ class _Finder(SearchedColumns):
         rows = self.in_units(self.sample)[:, plain]
         candidates: list[tuple[EquationCandidate | None, str, tuple[int, ...]]] = list(self._date_differences())
         if 2 <= len(plain) <= MOST_SUMMED and rows.shape[0] > SUBSET_ROWS // 2:
-            slack = np.column_stack([slack_of(self.features[j], rows[:, k]) for k, j in enumerate(plain)])
             fine = self.n_values[plain] > FEW_VALUES
             may_divide = fine & ((rows != 0.0).mean(axis=0) > 0.9)
             decimals = [self.features[j].decimals for j in plain]
-            for each in find_candidates(rows, slack, decimals, may_divide):
+            for each in find_candidates(rows, self.slack(rows, plain), decimals, may_divide):
                 places = tuple(plain[k] for k in (*each.inputs, each.target))
-                names = [column_text(self.features[j].name) for j in places]
-                if None not in names:
-                    candidates.append((each, f"{names[-1]} == {each.text.format(*names[:-1])}", places))
+                texts = [self.text[j] for j in places]
+                if None not in texts:
+                    candidates.append((each, f"{texts[-1]} == {each.text.format(*texts[:-1])}", places))
         found: dict[
             frozenset[int], list[tuple[float, int, tuple[EquationCandidate | None, Relation, tuple[int, ...]]]]
         ] = {}
         for candidate, says, places in candidates:
-            relation = self.checked(Relation("equation", says, tuple(self.features[j].name for j in places), 0), places)
+            relation = self.checked(Relation("equation", says, self.names(*places), 0), places)
             if relation is None:
                 continue
             if len(places) == 2:  # an equation off by half a unit holds within the rounding, but computes other values
@@ -715,7 +718,7 @@ class _Finder(SearchedColumns):
 
     def _computes(self, relation: Relation, target: int) -> bool:
         """Return whether a relation computes the rounded values of a column in all rows except its exceptions."""
-        rows = self.matrix[self.uncoded(self.matrix, [self.schema.names.index(name) for name in relation.columns])]
+        rows = self.matrix[self.uncoded(self.matrix, self.places(relation))]
         computed = resolve_relation(relation, self.schema).solve(rows, target)
         return int((~agree(self.features[target], computed, rows[:, target])).sum()) <= relation.exceptions
 
@@ -724,7 +727,7 @@ class _Finder(SearchedColumns):
         spans: dict[str, list[Floats]] = {"linear": [], "monomial": []}
         determined: set[int] = set()
         for relation in sums:
-            one, other, target = (self.schema.names.index(name) for name in relation.columns)
+            one, other, target = self.places(relation)
             sign = 1.0 if relation.kind in ("sum", "product") else -1.0
             form = "linear" if relation.kind in ("sum", "difference") else "monomial"
             spans[form].append(self._vector((one, other, target), (-1.0, 1.0, sign)))
@@ -773,12 +776,12 @@ class _Finder(SearchedColumns):
         if not plain:
             return
         targets = self.in_units(self.screen)[:, plain]
-        slack = np.column_stack([slack_of(self.features[j], targets[:, k]) for k, j in enumerate(plain)])
+        slack = self.slack(targets, plain)
         for pair in combinations(dates[:MOST_DATES], 2):
-            names = [column_text(self.features[j].name) for j in pair]
-            if None in names or self.family(pair[0]) != self.family(pair[1]):
+            texts = [self.text[j] for j in pair]
+            if None in texts or self.family(pair[0]) != self.family(pair[1]):
                 continue
-            later, earlier = names if np.nanmedian(np.diff(self.in_units(self.screen)[:, pair])) < 0 else names[::-1]
+            later, earlier = texts if np.nanmedian(np.diff(self.in_units(self.screen)[:, pair])) < 0 else texts[::-1]
             done: set[int] = set()
             for form in DATE_FORMS:
                 text = form.format(later, earlier)
@@ -787,7 +790,7 @@ class _Finder(SearchedColumns):
                 known = ~np.isnan(targets) & ~np.isnan(values)[:, None]
                 right = (off & known).mean(axis=0) <= 2.0 * MOST_EXCEPTIONS
                 for k in np.flatnonzero(right & (known.sum(axis=0) > 1)):
-                    name = column_text(self.features[plain[k]].name)
+                    name = self.text[plain[k]]
                     if name is not None and plain[k] not in done:
                         done.add(plain[k])
                         yield None, f"{name} == {text}", (*pair, plain[k])
@@ -825,17 +828,16 @@ class _Finder(SearchedColumns):
         if between is None:
             return None
         says = self._threshold_text(x, y, between, *((low, high) if rises else (high, low)))
-        names = self.features[x].name, self.features[y].name
         chance = log_choices(values.size, errors) + np.log(2.0 * values.size + 2.0)
         chance += log_chance(np.array([is_high.sum(), (~is_high).sum()]))
         if says is None or chance > self.least(n_tried):
             return None
-        relation = self.checked(Relation("function", says, names, 0, self.adjusted(chance, n_tried)), (x, y))
+        relation = self.checked(Relation("function", says, self.names(x, y), 0, self.adjusted(chance, n_tried)), (x, y))
         return relation if relation is not None and relation.exceptions else None
 
     def _threshold_text(self, x: int, y: int, at: float, below: float, above: float) -> str | None:
         """Return the text that y has one value if x is at or above a threshold, and another one below."""
-        of, to, feature = column_text(self.features[x].name), column_text(self.features[y].name), self.features[y]
+        of, to, feature = self.text[x], self.text[y], self.features[y]
         if of is None or to is None:
             return None
         if feature.is_numeric:

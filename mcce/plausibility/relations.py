@@ -29,7 +29,7 @@ from mcce.constraints.conditions import ColumnValue, Computed, Constant, IsMissi
 from mcce.constraints.rules import resolve_rule, rule
 from mcce.distances.measures import changed_columns
 from mcce.exceptions import InputError, spell
-from mcce.plausibility.derived import Formula, agree, encoded_value, equation
+from mcce.plausibility.derived import Formula, agree, encoded_value, equation, precision_of, tolerance_of
 from mcce.storage.fields import FLOAT, check_codes, check_type, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature, Schema
@@ -416,21 +416,15 @@ def _resolve_equation(relation: Relation, target: ColumnValue, value: Value, sch
 
 def slack_of(feature: Feature, values: Floats) -> Floats:
     """Return half of the last digit of a column, for each value."""
-    if feature.decimals is not None:
-        return np.maximum(0.5000001 * 10.0**-feature.decimals, 4.0 * np.finfo(np.float64).eps * np.abs(values))
-    return _precision(feature) * np.maximum(np.abs(values), 1e-3 * feature.high - 1e-3 * feature.low)
+    return tolerance_of(feature, values, 0.5000001)
 
 
 def resolution(feature: Feature, *others: Feature) -> float:
     """Return half of the last digit of a column; for floats, a share of the largest range of it and of others."""
     if feature.decimals is not None:
         return float(0.5 * 10.0**-feature.decimals)
-    precision = _precision(feature)
+    precision = precision_of(feature)
     return max(precision * each.high - precision * each.low for each in (feature, *others))
-
-
-def _precision(feature: Feature) -> float:
-    return 1e-5 if feature.is_numeric and feature.grid.narrow is not None else 1e-9
 
 
 def _columns(value: Value) -> set[int]:

@@ -93,7 +93,7 @@ LEVEL = 0.05  # level of all splits of a node together
 PSEUDO_ROWS = 0.3  # rows added to a leaf; with more, values that its rows do not have would become likely
 NEARNESS_COUNTS = 2.0
 FARTHEST = 1e6  # upper limit of distances
-MOST_KEPT = 1_024  # factuals with cached results
+MOST_KEPT, MOST_KEPT_CELLS = 1_024, 2**28  # factuals with cached results, and pairs of a column and a tree of these
 
 
 @stateful("plausibility.Binning")
@@ -337,6 +337,7 @@ class Plausibility:
         n = matrix.shape[0]
         keys, n_folds = _row_keys(matrix), _count_folds(n)
         fold, row_fold = _fold(keys, n_folds), _fold(hash_rows(matrix), n_folds)
+        others = [np.flatnonzero(fold != k) for k in range(n_folds)]
         binning = Binning(tuple(_edges(matrix[:, j], feature) for j, feature in enumerate(features)))
         bins = binning.encode(matrix)
         columns = [_Target.of(matrix[:, j], bins[j], features[j], binning.edges[j], weights) for j in mutable]
@@ -348,9 +349,8 @@ class Plausibility:
         )
 
         def grow(k: int) -> tuple[list[_Grown], Floats]:
-            others = _choose_rows(np.flatnonzero(fold != k), keys, MOST_ROWS)
-            in_fold = np.flatnonzero(row_fold == k)
-            return _grow_fold(bins, classes, columns, mutable, ordered, counts, others, in_fold)
+            learned, in_fold = _choose_rows(others[k], keys, MOST_ROWS), np.flatnonzero(row_fold == k)
+            return _grow_fold(bins, classes, columns, mutable, ordered, counts, learned, in_fold)
 
         found = list(run_in_threads(grow, range(n_folds), count_jobs(n_jobs), "plausibility", progress))
         density = np.empty((mutable.size, n))
@@ -358,11 +358,8 @@ class Plausibility:
             density[:, row_fold == k] = of_meeting
         scales = [Scale.of(density[a], weights) for a in range(mutable.size)]
         conditionals = tuple(_join(grown, mutable, scales) for grown, _ in found)
-        near = tuple(
-            np.ascontiguousarray(matrix[_neighbours(np.flatnonzero(fold != k), keys, weights)].T)
-            for k in range(n_folds)
-        )
-        low, high = np.stack([_ranges(matrix[fold != k], features) for k in range(n_folds)], axis=1)
+        near = tuple(np.ascontiguousarray(matrix[_neighbours(rows, keys, weights)].T) for rows in others)
+        low, high = np.stack([_ranges(matrix[rows], features) for rows in others], axis=1)
         shares = [scales[a].share_of_others(density[a], weights) for a in range(mutable.size)]
         least = np.min([np.ones(n), *shares], axis=0)
         far = _outside(matrix, low[row_fold], high[row_fold])
@@ -372,8 +369,8 @@ class Plausibility:
         rows = np.ascontiguousarray(matrix[some])
         distance = _distances(MadeRows(rows, np.arange(some.size), rows), row_fold[some], near, scale)
         logs = np.log(np.maximum(shares, 1.0 / (n + 1.0))).sum(axis=0)[some] if shares else np.zeros(some.size)
-        outside_of = [_neighbours(np.flatnonzero(fold != k), keys, weights, MOST_ROWS) for k in range(n_folds)]
-        linear = Linear.fit(matrix, features, outside_of, _neighbours(np.arange(n), keys, weights, MOST_ROWS))
+        learned = [_neighbours(each, keys, weights, MOST_ROWS) for each in others]
+        linear = Linear.fit(matrix, features, learned, _neighbours(np.arange(n), keys, weights, MOST_ROWS))
         made = MadeRows(rows, np.arange(some.size), rows)
         joint, of_joint = Joint.of(logs.round(9), *linear.parts(made, row_fold[some], linear.room(1)), of_some)
         cells, outside, nearness = Scale.of(least, weights), Scale.of(-far, weights), Scale.of(-distance, of_some)
@@ -416,7 +413,7 @@ class Plausibility:
         the factuals, and `of` the factual of each origin; without factuals, all cells count.
         """
         rows, n_trees = rowwise(rows), self.conditionals[0].targets.size
-        n = max(1, min(kept, rows.shape[0], MOST_KEPT))
+        n = max(1, min(kept, rows.shape[0], MOST_KEPT, MOST_KEPT_CELLS // (self.scale.size * max(n_trees, 1))))
         if own is None:
             own = Own(np.full((1, self.scale.size), np.nan), np.full((1, n_trees), np.inf), *np.full((2, 1), np.inf))
             own = replace(own, distance=-own.distance)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +15,8 @@ from mcce.base.arrays import Bools, Floats, Ints
 from mcce.constraints.conditions import Compared
 from mcce.constraints.rules import resolve_rule, rule
 from mcce.exceptions import InputError
-from mcce.plausibility.derived import MOST_LABELS, plain_label
-from mcce.plausibility.relations import Relation, resolve_relation
+from mcce.plausibility.derived import MOST_LABELS, column_text, plain_label
+from mcce.plausibility.relations import Relation, resolve_relation, slack_of
 from mcce.rng import hash_rows
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import date_family, is_dated
@@ -44,6 +44,8 @@ class SearchedColumns:
         self.labels = range(matrix.shape[0]) if labels is None else labels
         self.schema = schema
         self.features = schema.features
+        self.name = schema.names
+        self.text = [column_text(name) for name in self.name]  # in the grammar of rules; None if it cannot be written
         some = np.unique(np.linspace(0, matrix.shape[0] - 1, LOOKED_AT).astype(np.intp))
         _, first = np.unique(hash_rows(np.ascontiguousarray(matrix[some])), return_index=True)  # equal rows count once
         self.sample = np.asfortranarray(matrix[some[np.sort(first)]])
@@ -51,7 +53,7 @@ class SearchedColumns:
         self.screen = np.ascontiguousarray(self.sample[few])
         known = [column[~np.isnan(column)] for column in self.sample.T]
         # by name, so that the order of the columns in the table does not matter
-        self.columns = sorted(range(len(self.features)), key=lambda j: (str(self.features[j].name), j))
+        self.columns = sorted(range(len(self.features)), key=lambda j: (str(self.name[j]), j))
         self.rank = {j: place for place, j in enumerate(self.columns)}
         self.n_values = np.array([np.unique(values).size for values in known])
         self.varying = [j for j in self.columns if known[j].size > 1 and (known[j] != known[j][0]).any()]
@@ -62,6 +64,16 @@ class SearchedColumns:
 
     def leads(self, columns: Sequence[int]) -> list[int]:
         return [j for j in columns if self.lead[j] == j]
+
+    def names(self, *columns: int) -> tuple[Hashable, ...]:
+        return tuple(self.name[j] for j in columns)
+
+    def places(self, relation: Relation) -> list[int]:
+        return [self.name.index(each) for each in relation.columns]
+
+    def slack(self, rows: Floats, columns: Sequence[int]) -> Floats:
+        """Return half of the last digit of each value; `rows` has the columns given."""
+        return np.column_stack([slack_of(self.features[j], rows[:, k]) for k, j in enumerate(columns)])
 
     def checked(self, relation: Relation, columns: Sequence[int], most: float = MOST_EXCEPTIONS) -> Relation | None:
         """Return a relation with the numbers of rows that satisfy and violate it; None with too many exceptions."""
@@ -176,9 +188,9 @@ class SearchedColumns:
         known = self.uncoded(rows, columns)
         return known if divisor is None else known & (rows[:, divisor] != 0.0)
 
-    def log_chance_of(self, j: int, among: Sequence[int] = ()) -> float:
-        """Return the log chance of the permutation of a column, in rows in which some columns are known."""
-        known = self.uncoded(self.sample, (j, *among))
+    def log_chance_of(self, j: int) -> float:
+        """Return the log chance of the permutation of a column."""
+        known = self.uncoded(self.sample, (j,))
         return log_chance(np.unique(self.sample[known, j], return_counts=True)[1])
 
 

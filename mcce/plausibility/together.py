@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Ints
-from mcce.plausibility.derived import column_text
 from mcce.plausibility.relations import Relation
 from mcce.plausibility.searched_columns import MOST_SOFT, SearchedColumns, level_text, log_chance, log_choices
 
@@ -62,7 +61,7 @@ class TogetherSearch:
         """Return which marked values come together in nearly all rows, except those in `kept`."""
         if not self.marks:
             return []
-        done = {frozenset(self.columns.schema.names.index(name) for name in each.columns) for each in kept}
+        done = {frozenset(self.columns.places(each)) for each in kept}
         found: dict[frozenset[int], Relation] = {}
         for errors, n_sets, columns, marked, says in sorted(self._soft_pairs(), key=lambda each: each[0]):
             pair = frozenset(columns)
@@ -132,7 +131,7 @@ class TogetherSearch:
     def _text_with_levels(self, by: int, codes: Ints, j: int, value: float) -> str | None:
         """Return the text that a value occurs with some levels of another column."""
         texts = [level_text(self.features[by], int(code)) for code in codes]
-        one, has = column_text(self.features[by].name), self._has(j, value)
+        one, has = self.columns.text[by], self._has(j, value)
         if None in texts or one is None or has is None:
             return None
         where = f"{one} == {texts[0]}" if len(texts) == 1 else f"{one} in [{', '.join(map(str, texts))}]"
@@ -159,7 +158,7 @@ class TogetherSearch:
 
     def _has(self, j: int, value: float) -> tuple[str, str] | None:
         """Return the texts that a column has a marked value, and that it does not; None if rules cannot express it."""
-        name = column_text(self.features[j].name)
+        name = self.columns.text[j]
         if name is None:
             return None
         if np.isnan(value):
@@ -180,9 +179,8 @@ class TogetherSearch:
         """Return a relation unless chance explains it, or rules cannot express it."""
         if says is None or chance > self.columns.least(self.n_tried):
             return None
-        names = tuple(self.features[j].name for j in columns)
         adjusted = self.columns.adjusted(chance, self.n_tried)
-        return Relation("together", says, names, self.columns.matrix.shape[0], adjusted)
+        return Relation("together", says, self.columns.names(*columns), self.columns.matrix.shape[0], adjusted)
 
     def _marked(self, j: int) -> list[float]:
         """Return the marked values of a column: 0, codes, frequent levels, and NaN."""
