@@ -477,12 +477,24 @@ def run_process(name: str, n: int, skip: int, floors: list[float]) -> Iterator[L
     density = process.log_density(fresh)
     level = float(np.quantile(density, LEVEL))
 
+    own = pd.Series(process.log_density(question.factuals), question.factuals.index)
+
     def true(rows: pd.DataFrame) -> dict[str, float]:
-        return {"true": float((process.log_density(rows[question.X.columns]) >= level).mean())}
+        """Return the share of dense rows: of all, by factual, and with those that are as dense as their factual."""
+        after, before = process.log_density(rows[question.X.columns]), own[rows.index].to_numpy()
+        dense, usual = after >= level, before >= level
+        return {
+            "true": float(dense.mean()),
+            "usual factuals": int(usual.sum()),
+            "true, usual": float(dense[usual].mean()),
+            "true, unusual": float(dense[~usual].mean()),
+            "true or kept": float((after >= np.minimum(level, before)).mean()),
+        }
 
     for way, answers in question.answers(floors):
         yield Line(name, way, question.figures(answers) | true(answers.rows))
-    yield Line(name, REAL, {"n": len(fresh)} | true(fresh[process.score(fresh) >= process.least]))
+    accepted = fresh[process.score(fresh) >= process.least]
+    yield Line(name, REAL, {"n": len(accepted), "true": float((process.log_density(accepted) >= level).mean())})
 
 
 # ---------------------------------------------------------------- the paper's data sets
