@@ -118,12 +118,6 @@ def keep(column: int, feature: Feature, text: str) -> Limit:
     return Limit(column, text, levels=levels, rises=False, falls=False)
 
 
-def bound(column: int, feature: Feature, low: float, high: float) -> Limit:
-    """Return a limit with encoded bounds and without a text."""
-    levels = None if feature.is_numeric else (True,) * feature.n_levels
-    return Limit(column, "", low, high, levels)
-
-
 def stay_known(column: int, feature: Feature) -> Limit:
     """Return the implicit limit that a known value does not become missing."""
     return Limit(column, "", levels=None if feature.is_numeric else (True,) * feature.n_levels)

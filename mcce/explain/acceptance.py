@@ -21,6 +21,7 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.distances.measures import changed_columns, gower, rowwise
+from mcce.explain.crossing import Limits
 from mcce.explain.order import Caution
 from mcce.explain.problem import Problem
 from mcce.model.queries import CachedModel
@@ -37,6 +38,7 @@ class Acceptance:
     factuals : encoded rows.
     ids : names of the factuals, for constraints on single ones.
     model : the model with a cache of predictions; None for the problem's model with an empty cache.
+    limits : limits of the changes in a sparse search; None for none.
 
     Methods take encoded `rows` and `owner`, the position of each row's factual.
     """
@@ -48,11 +50,13 @@ class Acceptance:
         ids: pd.Index[Any] | None = None,
         *,
         model: CachedModel | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.problem = problem
         self.matrix = rowwise(factuals)
         self.ids = ids
         self._model = CachedModel(problem.question) if model is None else model
+        self.limits = limits
         self._constraints = None if problem.constraints is None else problem.constraints.of_factuals(factuals, ids)
         self._relations = None if problem.relations is None else problem.relations.of_factuals(factuals)
         self._excluded = problem.excluded
@@ -71,14 +75,15 @@ class Acceptance:
         """
         model = CachedModel(self.problem.question, self._model) if apart else self._model
         ids = None if self.ids is None else self.ids[which]
-        taken = Acceptance(self.problem, self.matrix[which], ids, model=model)
+        limits = None if self.limits is None else self.limits.take(which)
+        taken = Acceptance(self.problem, self.matrix[which], ids, model=model, limits=limits)
         if "own" in self.__dict__:
             taken.own = self.own.take(which)
         return taken
 
-    def for_problem(self, problem: Problem) -> Acceptance:
-        """Return the rule for another problem with the same factuals, model and cache of predictions."""
-        same = Acceptance(problem, self.matrix, self.ids, model=self._model)
+    def for_problem(self, problem: Problem, limits: Limits | None = None) -> Acceptance:
+        """Return the rule for another problem with the same factuals, model and cache, and with limits if given."""
+        same = Acceptance(problem, self.matrix, self.ids, model=self._model, limits=limits or self.limits)
         if "own" in self.__dict__:
             same.own = self.own
         return same

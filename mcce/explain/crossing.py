@@ -40,6 +40,36 @@ def _sets(n_columns: int, size: int) -> Ints:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """Limits of the changes of some factuals.
+
+    Attributes
+    ----------
+    low, high : by factual and column, the lowest and the highest new value.
+    most : by factual, the largest number of changes.
+    """
+
+    low: Floats
+    high: Floats
+    most: Floats
+
+    @classmethod
+    def none(cls, n: int, n_columns: int) -> Limits:
+        """Return infinite limits."""
+        infinite = np.full((n, n_columns), np.inf)
+        return cls(-infinite, infinite, np.full(n, np.inf))
+
+    def take(self, which: Ints | slice) -> Limits:
+        """Return the limits of some factuals."""
+        return Limits(self.low[which], self.high[which], self.most[which])
+
+    def apply(self, rows: Floats, factuals: Floats, owner: Ints) -> Floats:
+        """Return rows with the factuals' values instead of those outside the limits; missing values are outside."""
+        within = (self.low[owner] <= rows) & (rows <= self.high[owner])
+        return np.where(within, rows, factuals[owner])
+
+
+@dataclass(frozen=True)
 class Tuples:
     """Distinct tuples of values in a pool: columns `sets[which[t]]` (positions among the mutable) of draw `draws[t]`.
 
@@ -119,6 +149,7 @@ class NearestCrossings:
         self.cells = cells
         self.mutable = mutable
         self.steps, self.tables = stack([distance])
+        self.unlimited = np.full(len(cells), -np.inf), np.full(len(cells), np.inf)
         self.codes = np.empty((mutable.size, cells.shape[1]), dtype=np.int64)  # step 1; -1 for missing
         for codes, j in zip(self.codes, mutable):
             codes[:] = pd.factorize(cells[j])[0]
@@ -141,10 +172,23 @@ class NearestCrossings:
         draws, which = np.nonzero(is_first)
         return Tuples(draws, which, sets)
 
-    def find(self, f: int, factual: Floats, begin: int, n_draws: int, tuples: Tuples, most: int) -> Crossings:
-        """Return the tuples that differ from the factual in all their columns: all, or the `most` nearest (step 3)."""
+    def find(
+        self,
+        f: int,
+        factual: Floats,
+        begin: int,
+        n_draws: int,
+        tuples: Tuples,
+        most: int,
+        within: tuple[Floats, Floats] | None = None,
+    ) -> Crossings:
+        """Return the tuples that differ from the factual in all their columns: all, or the `most` nearest (step 3).
+
+        `within` are the lowest and the highest values by column; tuples with others are skipped.
+        """
         table = np.empty((self.mutable.size, n_draws))
-        step_table(self.cells, begin, factual, self.mutable, self.steps, self.tables, table)
+        low, high = self.unlimited if within is None else within
+        step_table(self.cells, begin, factual, low, high, self.mutable, self.steps, self.tables, table)
         steps = np.zeros(tuples.draws.size)  # inf if a column of the tuple does not change
         for columns in tuples.sets.T:
             steps += table[columns[tuples.which], tuples.draws]

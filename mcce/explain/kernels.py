@@ -50,14 +50,17 @@ def mark_first(codes, sets, slots, is_first):
 
 
 @entry
-def step_table(cells, begin, factual, columns, steps, tables, table):
-    """Write the step from the factual's value to each draw's, a row for each column; inf if it is equal or missing."""
+def step_table(cells, begin, factual, low, high, columns, steps, tables, table):
+    """Write the step from the factual's value to each draw's, a row for each column.
+
+    It is inf if the draw's value is equal or missing, or not between `low` and `high`.
+    """
     for a in range(columns.size):
         j = columns[a]
         x = factual[j]
         for i in range(table.shape[1]):
             value = cells[j, begin + i]
-            if value != value or value == x:
+            if value == x or not low[j] <= value <= high[j]:
                 table[a, i] = np.inf
             else:
                 table[a, i] = step(steps, tables, 0, j, value, x)

@@ -4,11 +4,12 @@
 2. The pools of a block are drawn, inside the constraints if there are any (`mcce.explain.draw`).
 3. A search chooses the best valid rows: among whole draws (`mcce.explain.plain`), among draws crossed with the factuals
    (`mcce.explain.sparse`), or diverse rows one after the other (`mcce.explain.diverse`). Factuals without a
-   counterfactual in a shared pool may be redrawn individually. So are factuals with a sparse counterfactual that must
-   not be sent: a change makes the decision worse, such as a larger loan together with a higher salary, or there is
-   another reason (`mcce.plausibility.stop_reasons`). A row without such a reason is preferred if it has at most one
-   change more (`avoid_unfit`).
-4. The steps of `FINISHING` are applied to the winners. A search is a function (Acceptance, Candidates) -> Winners, a
+   counterfactual in a shared pool may be redrawn individually.
+4. The same draws are searched again, within limits, for factuals with a sparse counterfactual that must not be sent: a
+   change makes the decision worse, such as a larger loan together with a higher salary, or there is another reason
+   (`mcce.plausibility.stop_reasons`). A row without such a reason is preferred if it has at most one change more
+   (`avoid_unfit`).
+5. The steps of `FINISHING` are applied to the winners. A search is a function (Acceptance, Candidates) -> Winners, a
    finishing step a function (Acceptance, Winners) -> Winners.
 
 With `n_samples="auto"` drawing and searching are repeated in rounds (`search_in_rounds`), for each factual until its
@@ -48,6 +49,7 @@ import numpy as np
 from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.base.progress import progress_bar, reported
 from mcce.explain.acceptance import Acceptance
+from mcce.explain.crossing import Limits
 from mcce.explain.diverse import diverse_set, in_order
 from mcce.explain.draw import (
     Candidates,
@@ -195,34 +197,26 @@ def explain_block(problem: Problem, block: Block) -> tuple[Winners, Ints, Cost]:
     return found, drawn, Cost.total([cost, finished])
 
 
-def search_block(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
-    """Draw and search: return the winners of a block, whose factuals are those of `acceptance`, and the cost."""
-    found, cost = _search_drawn(acceptance, block)
-    problem = acceptance.problem
-    if not (problem.settings.sparse and problem.order.is_of_distances):
-        return found, cost
-    found, more = avoid_unfit(acceptance, block, found)
-    return found, Cost.total([cost, more])
-
-
-def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[Winners, Cost]:
+def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) -> Winners:
     """Search again for factuals with a counterfactual that is unfit to be sent.
 
     A counterfactual is unfit if it has a reason not to be sent (`mcce.plausibility.stop_reasons`) or a long step, or if
     a change makes the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is
-    rare with the salary of a draw. New draws therefore keep the factual's value in these columns, and have values that
-    no reason excludes in the others; and at first no long steps, if long or far steps are the only reasons. If this
-    gives no counterfactual, far steps are allowed, unless they are the only reason, and for harmful changes finally all
-    values in the other columns. New rows that are less unfit take part in `prefer_fit`. Factuals whose counterfactuals
-    are below the floor are skipped.
+    rare with the salary of a draw. The same draws are therefore crossed again, without these columns and without values
+    that a reason excludes; and at first without long steps, if long or far steps are the only reasons. If this gives no
+    counterfactual, far steps are allowed, unless they are the only reason, and for harmful changes finally all values
+    in the other columns. New rows that are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are
+    below the floor are skipped.
     """
     problem = acceptance.problem
+    if not (problem.settings.sparse and problem.order.is_of_distances):
+        return found
     harm = harm_of_changes(acceptance, found)
     reasons = _reasons_and_harm(acceptance, found, harm)
     unfit = np.asarray(reasons.any(axis=1))
     left = np.unique(found.owner[unfit & (found.plausibility >= acceptance.least)])
     if not left.size:
-        return found, Cost()
+        return found
     kept = np.zeros(acceptance.matrix.shape, dtype=bool)
     np.logical_or.at(kept, found.owner, harm > 0.0)
     serious = np.zeros(len(acceptance))
@@ -233,33 +227,31 @@ def avoid_unfit(acceptance: Acceptance, block: Block, found: Winners) -> tuple[W
         long, far, others = np.isin(serious, (1, 2)) & ~harmful, (serious > 1) | harmful, serious > 2
         stages = list(zip(problem.stops.nested, (long, far, others)))
     most = _most_changes(acceptance, found)
-    again, costs = found.take(slice(0)), []
+    again = found.take(slice(0))
     for stops, searched_again in (*stages, (None, harmful)):
         which = left[searched_again[left]]
         which = which[~np.isin(which, again.owner)]
         if not which.size:
             continue
-        stricter = replace(problem, stops=stops).avoiding(kept[which], block.take(which))
-        new, cost = _search_avoiding(acceptance, block, which, stricter)
-        new = new.take(new.measures[:, 0] <= most[new.owner])  # the others could not be preferred
+        rule = acceptance.take(which)
+        limits = _limits(rule, stops, kept[which], most[which])
+        rule = rule.for_problem(replace(problem, stops=stops, avoids_stops=True), limits)
+        new = search(rule, candidates.take(which)).of_factuals(which)
+        new = new.take((new.plausibility >= acceptance.least) & (new.measures[:, 0] <= most[new.owner]))
         again = Winners.join([again, new.take(_is_less_unfit(acceptance, new, found, reasons))])
-        costs.append(cost)
     redone = np.isin(found.owner, again.owner)
     fit = np.append(np.ones(again.owner.size, dtype=bool), ~unfit[redone])
     chosen = prefer_fit(acceptance, Winners.join([again, found.take(redone)]), fit)
-    return Winners.join([found.take(~redone), chosen]), Cost.total(costs)
+    return Winners.join([found.take(~redone), chosen])
 
 
-def _search_avoiding(acceptance: Acceptance, block: Block, which: Ints, problem: Problem) -> tuple[Winners, Cost]:
-    """Return the winners of some factuals in a stricter problem, at or above the floor, and the cost."""
-    parts, costs = [], []
-    for part in problem.split(replace(block, members=np.arange(block.members.size)).take(which)):
-        begun = time.perf_counter()
-        rule = acceptance.take(part.members).for_problem(problem)
-        found, cost = _search_timed(rule, draw_own_block(problem, part), begun)
-        parts.append(found.take(found.plausibility >= acceptance.least).of_factuals(part.members))
-        costs.append(replace(cost, acceptance={}))
-    return Winners.join(parts), Cost.total(costs)
+def _limits(acceptance: Acceptance, stops: StopRules | None, kept: Bools, most: Floats) -> Limits:
+    """Return limits that exclude changes in some columns, values that a reason excludes, and too many changes."""
+    limits = Limits.none(*kept.shape)
+    for j in acceptance.problem.mutable.tolist() if stops is not None else ():
+        limits.low[:, j], limits.high[:, j] = stops.bounds(j, acceptance.matrix)
+    limits.low[kept], limits.high[kept] = np.inf, -np.inf
+    return replace(limits, most=most)
 
 
 def _reasons_and_harm(acceptance: Acceptance, found: Winners, harm: Floats) -> Floats:
@@ -299,7 +291,7 @@ def prefer_fit(acceptance: Acceptance, found: Winners, fit: Bools) -> Winners:
     return in_order(acceptance, found) if settings.diverse else found
 
 
-def _search_drawn(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
+def search_block(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
     """Draw and search; redraw factuals without a counterfactual within all their constraints."""
     problem, begun = acceptance.problem, time.perf_counter()
     pools = draw_block(problem, block)
@@ -322,7 +314,7 @@ def _search_drawn(acceptance: Acceptance, block: Block) -> tuple[Winners, Cost]:
 def _search_timed(acceptance: Acceptance, pools: Pools, begun: float) -> tuple[Winners, Cost]:
     """Search pools, given the time at which drawing began; return also the cost."""
     drawn = time.perf_counter()
-    found = search(acceptance, pools.candidates)
+    found = avoid_unfit(acceptance, pools.candidates, search(acceptance, pools.candidates))
     seconds = drawn - begun, time.perf_counter() - drawn
     return found, Cost(0, *seconds, np.unique(pools.keys), pools.acceptance)
 

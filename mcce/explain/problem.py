@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -20,10 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.arrays import Bools, Floats, Ints, UInts
+from mcce.base.arrays import Floats, Ints, UInts
 from mcce.constraints import Constraints
 from mcce.constraints.excluded import Anonymity, Excluded, Excludes, TrainingRows
-from mcce.constraints.limits import bound, keep
 from mcce.distances.measures import Distance, gower
 from mcce.exceptions import InputError
 from mcce.explain.order import Caution, Ordering
@@ -255,26 +254,6 @@ class Problem:
     def least(self) -> float:
         """The score of plausibility at the floor."""
         return -np.inf if self.plausibility is None else self.plausibility.least_score(self.settings.floor)
-
-    def avoiding(self, kept: Bools, block: Block) -> Problem:
-        """Return the problem without reasons not to send a row, for the factuals of a block; `kept` has a row for each.
-
-        Kept columns do not change. The others have values that no reason excludes (`StopRules.bounds`).
-        """
-        constraints = self.constraints
-        if constraints is None:
-            constraints = Constraints(self.generator.schema_, fixed_columns(self.generator))
-        personal = dict(constraints.personal)
-        bounds = {} if self.stops is None else {j: self.stops.bounds(j, block.matrix) for j in self.mutable.tolist()}
-        for i, who in enumerate(block.ids):
-            limits = [keep(int(j), self.features[j], "") for j in np.flatnonzero(kept[i])]
-            for j, (low, high) in bounds.items():
-                if not kept[i, j] and (low[i] > -np.inf or high[i] < np.inf):
-                    limits.append(bound(j, self.features[j], float(low[i]), float(high[i])))
-            if limits:
-                personal[who] = (*personal.get(who, ()), *limits)
-        constraints = replace(constraints, personal=tuple(personal.items()))
-        return replace(self, constraints=constraints, avoids_stops=True)
 
     def contradictions(self, factuals: Factuals) -> dict[int, str]:
         """Return the positions of factuals whose constraints contradict each other, and how."""

@@ -16,13 +16,16 @@
    is queried for few rows.
 6. Every change is needed: changes without which the row is still valid and at or above the floor are reverted. Rows in
    which a change makes the decision worse are returned only for factuals that have no other row at or above the floor:
-   such a change makes the row plausible. `mcce.explain.pipeline` then redraws these factuals, and those whose rows have
-   another reason not to be sent. This applies if the order consists of distances; user-defined measures are applied as
-   they are.
+   such a change makes the row plausible. `mcce.explain.pipeline` searches again for these factuals, and for those whose
+   rows have another reason not to be sent, within limits (step 9). This applies if the order consists of distances;
+   user-defined measures are applied as they are.
 7. Relations between columns hold in every row (`mcce.plausibility.relations`): columns that others determine are
    computed from these wherever a row is made, and change with them; rows that break another relation are rejected.
 8. A caller may reject rows (`Reject`). They are skipped like rows below the floor, and so are rows that without one of
    their changes are valid and rejected, since that change is not needed for the decision.
+9. A search may be limited to some values and to a number of changes (`mcce.explain.crossing.Limits`). Crossings with
+   another value are skipped; draws get the factual's values instead of these, and are refined if they have at most
+   `MOST_REVERTED` changes too many. Step 4 is omitted.
 """
 
 from __future__ import annotations
@@ -53,6 +56,7 @@ MOST_IN_TURN = 256  # most crossings of a factual in a turn
 MOST_IN_QUERY = 4096  # most crossings of later turns in a query
 MOST_JUDGED_TOGETHER = 512  # most crossings whose changes are judged without knowing which are valid
 DRAWS_AT_ONCE = 16_384  # whole draws that are examined at once; few are at or above the floor
+MOST_REVERTED = 3  # most changes above a limit of a draw that is refined
 STARTS = 4  # fewest draws that are refined
 STARTS_AFTER_HARM = 32  # if every crossing at or above the floor has a change that makes the decision worse
 CROSSED_BYTES = 64 * 2**20  # memory for crossed rows
@@ -138,7 +142,7 @@ class SparseSearch:
 
         `advance` is called with the number of further factuals that have enough of them.
         """
-        n = len(acceptance)
+        n, limits = len(acceptance), acceptance.limits
         n_found = np.zeros(n, dtype=np.int64)
         has_harmed = np.zeros(n, dtype=bool)
         done_at = np.zeros(n, dtype=np.int64)  # the size of the crossings that were enough
@@ -149,7 +153,10 @@ class SparseSearch:
             return np.flatnonzero(n_found < k) if self.changes_first else np.arange(n)
 
         for size in range(1, self.searched.size + 1):
-            for part, complete, harmed in self._choose_crossed(pools, near, acceptance, waiting(), size, k):
+            left = waiting()
+            if limits is not None:
+                left = left[limits.most[left] >= size]
+            for part, complete, harmed in self._choose_crossed(pools, near, acceptance, left, size, k):
                 parts.append(part)
                 # if crossings were skipped, refinement may find nearer ones
                 are_starts.append(~complete)
@@ -161,6 +168,8 @@ class SparseSearch:
         advance(int((n_found < k).sum()))
         n_columns = len(self.problem.features)
         most = np.where(done_at > 0, done_at - 1, n_columns) if self.changes_first else np.full(n, n_columns)
+        if limits is not None:
+            most = np.minimum(most, limits.most + MOST_REVERTED)
         for part in self._choose_drawn(pools, acceptance, most, n_found == 0, has_harmed, k):
             parts.append(part)
             are_starts.append(np.isin(part.owner, waiting()))
@@ -233,7 +242,7 @@ class SparseSearch:
     ) -> Iterator[list[Crossings]]:
         """Yield the crossings of factuals, as many at a time as fit in memory."""
         made: list[Crossings] = []
-        held = 0
+        held, limits = 0, acceptance.limits
         for begin, end, members in pools.pools(which):
             n_draws = end - begin
             few = n_draws * 2.0**self.searched.size <= ALL_CROSSINGS
@@ -247,7 +256,8 @@ class SparseSearch:
             factuals = acceptance.matrix[members]
             thinning = Thinning(pool, self.searched, tuples, self.numbers, factuals) if size == 1 else None
             for i, f in enumerate(members):
-                crossings = near.find(int(f), factuals[i], begin, n_draws, tuples, most)
+                values = None if limits is None else (limits.low[f], limits.high[f])
+                crossings = near.find(int(f), factuals[i], begin, n_draws, tuples, most, values)
                 if thinning is not None:
                     crossings = crossings.take(thinning.keeps(i, crossings.chosen))
                 made.append(crossings)
@@ -416,7 +426,7 @@ class SparseSearch:
             starts = self._starts(pools, acceptance, members, n_starts, plausible=True, most=most[members])
             yield starts
             without = members[(nothing & ~has_harmed)[members] & ~np.isin(members, starts.owner)]
-            if without.size and self.least > -np.inf:
+            if without.size and self.least > -np.inf and acceptance.limits is None:
                 yield self._starts(pools, acceptance, without, max(k, STARTS), plausible=False)
 
     def _batch_size(self, pools: Candidates) -> int:
@@ -440,7 +450,10 @@ class SparseSearch:
         missing values where the factual has a value.
         """
         separate, owner = pools.separate(members)
-        rows = np.asfortranarray(acceptance.complete(separate.rows, owner))
+        rows = separate.rows
+        if acceptance.limits is not None:
+            rows = acceptance.limits.apply(rows, acceptance.matrix, owner)
+        rows = np.asfortranarray(acceptance.complete(rows, owner))
         ordering = self.problem.order if plausible else self._by_plausibility()
         score, admit = self._scoring(rows, owner, acceptance, self.least if plausible else -np.inf)
         bounded = np.zeros(len(acceptance), dtype=bool)

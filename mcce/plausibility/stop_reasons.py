@@ -10,7 +10,7 @@ and `mcce.report.suspicious` lists those that have one. Reasons for a changed fe
 3. `duration`: a duration grows by more than two years (`YEARS`).
 4. `opposite to the usual direction`: a number or ordered level falls although higher values usually help refused rows,
    or rises although lower values do. If the training rows show no direction, the name of a number may: incomes and
-   savings should not fall; loans, debts and regular payments should not rise.
+   savings should not fall; debts and regular payments should not rise.
 5. `large rise from zero`: an amount that was 0 or missing exceeds nine in ten of the positive training values.
 6. `unexplained money`: savings rise, or a debt falls, by more than the loan (the smaller of the factual's and the
    counterfactual's). The columns are recognised by their names, and compared if they have the same unit in `Names`, or
@@ -31,8 +31,9 @@ A step that is not far may still be long: farther, in logarithms, than two fifth
 the 99 per cent point, which is 1.9 standard deviations of a normal distribution. The search prefers several shorter
 steps (`StopRules.nested`), but such an answer may be sent.
 
-Reasons 1 to 6, 8 for numbers, 10 and 11 are bounds on one column, given the factual (`StopRules.bounds`), so rows can
-be drawn within them; the bound of reason 6 uses the factual's loan. Rows with the other reasons are drawn and rejected.
+Reasons 1 to 6, 8 for numbers, 10 and 11 are bounds on one column, given the factual (`StopRules.bounds`), so values
+beyond them are not tried; the bound of reason 6 uses the factual's loan. Rows with the other reasons are made and
+rejected.
 """
 
 from __future__ import annotations

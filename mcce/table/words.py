@@ -320,7 +320,8 @@ def is_owed(name: Hashable) -> bool:
 def better_direction(name: Hashable) -> int:
     """Return 1 if higher amounts are usually better, by the name of a column, -1 if lower ones are, else 0.
 
-    Incomes and savings are better if higher; loans, debts and regular payments if lower.
+    Incomes and savings are better if higher; debts and regular payments if lower. A loan has no better direction: a
+    larger one may be what the person wants.
 
     Examples
     --------
@@ -328,6 +329,6 @@ def better_direction(name: Hashable) -> int:
     (1, -1, 0)
     """
     words = {*name_words(name)}
-    if is_loan(name) or words & (DEBT | PAYMENT):
+    if words & (DEBT | PAYMENT):
         return -1
     return int(is_income(name) or bool(words & SAVINGS))

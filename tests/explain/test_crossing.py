@@ -85,15 +85,17 @@ def test_distinct_tuples_equal_python_set(pool, size):
     most=st.integers(1, 40),
     before=st.integers(0, 3),
     squared=st.booleans(),
+    low=st.sampled_from([-np.inf, 0.0, 1.0]),
+    high=st.sampled_from([np.inf, 2.0]),
 )
-def test_large_crossings_keep_half_nearest_and_half_spread(pool, factual, size, most, before, squared):
-    """The pool is one of several: other pools precede it."""
+def test_large_crossings_keep_half_nearest_and_half_spread(pool, factual, size, most, before, squared, low, high):
+    """The pool is one of several: other pools precede it. Values are limited in all columns."""
     draws, sets = oracle_tuples(pool, MUTABLE, size)
     factual = np.array(factual)
     expected = []
     for t, (draw, s) in enumerate(draws):
         columns = [MUTABLE[a] for a in sets[s]]
-        if changed(pool[draw][columns], factual[columns]):
+        if changed(pool[draw][columns], factual[columns]) and all(low <= x <= high for x in pool[draw][columns]):
             sums = sum(step(j, pool[draw][j], factual[j], squared) for j in columns)
             expected.append((sums, t))
     nearest = sorted(t for _, t in expected)
@@ -106,7 +108,8 @@ def test_large_crossings_keep_half_nearest_and_half_spread(pool, factual, size, 
     distance = l2(FEATURES) if squared else gower(FEATURES)
     near = NearestCrossings(cells, MUTABLE, distance)
     tuples = near.tuples(before, len(pool), size)
-    found = near.find(1, factual, before, len(pool), tuples, most)
+    within = np.full(6, low), np.full(6, high)
+    found = near.find(1, factual, before, len(pool), tuples, most, None if low == -high else within)
     assert found.factual == 1
     assert found.chosen.tolist() == nearest
     assert found.complete == (len(expected) <= most)

@@ -61,8 +61,8 @@ def test_incomes_and_amounts_owed():
     ("names", "direction"),
     [
         (["salary", "savings", "Ersparnisse"], 1),
-        (["loan_amount", "debt_eur", "DebtRatio", "installment_as_income_perc", "Miete", "monthly_rent"], -1),
-        (["age", "HourlyRate", "account_number", "loan_term_months", 7], 0),
+        (["debt_eur", "DebtRatio", "installment_as_income_perc", "Miete", "monthly_rent"], -1),
+        (["age", "HourlyRate", "account_number", "loan_amount", "loan_term_months", 7], 0),
     ],
 )
 def test_better_directions(names, direction):
