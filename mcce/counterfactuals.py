@@ -480,8 +480,9 @@ class Counterfactuals:
         to the usual direction of the decision; with a number that contradicts a level, such as a salary beside
         "unemployed"; with an amount that rises from 0 to a high value, or savings that rise by more than the loan; with
         a level that becomes "other", "unknown" or a worse situation; with an amount that changes by a larger factor
-        than between similar training rows. The severity "note" is assigned to counterfactuals that are merely unusual:
-        a large step, a value at the edge of the training range, a change that is rare or larger than needed.
+        than between similar training rows; with an income, a loan or a debt so far from the factual's that the decision
+        is out of reach. The severity "note" is assigned to counterfactuals that are merely unusual: a large step, a
+        value at the edge of the training range, a change that is rare or larger than needed.
         `mcce.plausibility.stop_reasons` and `mcce.report.suspicious` define the reasons. The sparse search prefers
         counterfactuals without a reason to stop. A counterfactual that is not listed is not necessarily good advice.
 
