@@ -11,6 +11,8 @@
 3. Judge all rows in the same way (`benchmarks.judging`), and report the floors at which mcce is not worse than the held
    walk in L0, L1, distance to the five nearest training rows, or by independent judges, on the factuals that both
    explain.
+4. With `--alike`, compare the walk only, under equal rules: both may return rows with a reason not to be sent, or
+   neither (`benchmarks.walk`). `--skip` leaves out the first factuals.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from benchmarks.settings import MODELS, Problem, Setting, find_data, make_proble
 from benchmarks.speed import describe_machine
 from benchmarks.speed_worker import Counted, Run, run_mcce, run_plain
 from benchmarks.walk import run_walk
+from mcce.report.suspicious import STOP
 
 DATA = ("adult", "gmc", "fico", "german", "loans")
 TITLES = {"adult": "Adult", "gmc": "GMC", "fico": "FICO", "german": "German", "loans": "loans"}
@@ -212,6 +215,48 @@ def run_setting(
         page.write_line("\n".join([finding, *(peer for peer in said if isinstance(peer, str))]))
 
 
+class Unrestricted(mcce.MCCE):
+    """An explainer that does not avoid the reasons of `suspicious()`."""
+
+    def _stops(self) -> None:
+        return None
+
+
+def run_alike(page: Page, setting: Setting, folder: Path | None, skip: int) -> None:
+    """Compare with the walk: as released, both with all rows, both without reasons not to be sent (step 4)."""
+    whole = make_problem(setting, folder)
+    problem = replace(whole, factuals=whole.factuals.iloc[skip:])
+    judge = Judge(problem)
+
+    def explained(maker: type[mcce.MCCE], of: Problem, *, fit: bool = False) -> tuple[mcce.MCCE, pd.DataFrame]:
+        explainer = maker(of.score, decision=of.decision, fixed=of.fixed, kinds=of.kinds, random_state=1).fit(of.X)
+        found = explainer.explain(of.factuals, n_samples=setting.n_samples, sparse=True)
+        rows, listed = found.frame, found.suspicious("all")
+        if fit:
+            rows = rows.drop(index=listed.index[listed["severity"] == STOP])
+        return explainer, judge.judge(of.encode(rows.droplevel("rank")))
+
+    released, by_default = explained(mcce.MCCE, problem)
+    advised = replace(problem, fixed=[*problem.fixed, *released.learned_.unchangeable])
+    strict, without_reasons = explained(mcce.MCCE, advised, fit=True)
+    _, unrestricted = explained(Unrestricted, problem)
+    walk = judge.judge(run_walk(problem, held=True).rows)
+    strict_walk = judge.judge(run_walk(advised, held=True, rules=strict._stops()).rows)
+    n = len(problem.factuals)
+    page.title(f"{setting.title}: factuals {skip + 1} to {skip + n}")
+    lines = []
+    for way, ours, theirs in (
+        ("as released, walk unrestricted", by_default, walk),
+        ("both unrestricted", unrestricted, walk),
+        ("both without reasons, past events fixed", without_reasons, strict_walk),
+    ):
+        both = theirs.index.intersection(ours.index)
+        gaps = ours.loc[both, GAPS].astype(float) - theirs.loc[both, GAPS].astype(float)
+        cells = (f"{gaps[name].mean():+.3f} ({gaps[name].sem():.3f})" for name in GAPS)
+        lines.append([way, f"{len(ours)}", f"{len(theirs)}", str(len(both)), *cells])
+    page.table(["", "mcce expl.", "walk expl.", "both", "L0", "L1", "5 near", "odd", "refits"], lines)
+
+
 def make_setting(data: str, model: str, chosen: argparse.Namespace) -> Setting:
     """Return the setting with the sizes of the command line."""
     rows = 600 if chosen.quick else chosen.rows
@@ -235,6 +280,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--peers-python", default=peers_python(), help="Python that has dice-ml and NICEx")
     parser.add_argument("--peers-factuals", type=int, default=50)
     parser.add_argument("--peers-limit", type=float, default=60.0, help="seconds for a peer on a data set")
+    parser.add_argument("--alike", action="store_true", help="compare with the walk under equal rules")
+    parser.add_argument("--skip", type=int, default=0, help="factuals to skip before these, with --alike")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the command")
     parser.add_argument("--out", type=Path, help="write FILE.md")
     chosen = parser.parse_args(arguments)
@@ -255,7 +302,12 @@ def main(arguments: list[str] | None = None) -> int:
     page.write_line(NOTES)
     for name in names:
         for model in models:
-            run_setting(page, make_setting(name, model, chosen), find_data(chosen.data), sources, floors, options)
+            setting = make_setting(name, model, chosen)
+            if chosen.alike:
+                setting = replace(setting, n_factuals=chosen.skip + setting.n_factuals)
+                run_alike(page, setting, find_data(chosen.data), chosen.skip)
+                continue
+            run_setting(page, setting, find_data(chosen.data), sources, floors, options)
     if chosen.out:
         page.write(chosen.out.with_suffix(".md"))
     return 0

@@ -13,6 +13,10 @@ fixed values, and a factual without such a row is not explained. By default NICE
 response be the wanted one; here the model's decision is sufficient, which leaves more candidates.
 
 Given decisions as responses, NICEx 0.2.3 returns the same rows as the free walk (German Credit and FICO: 100 of 100).
+
+With `rules`, the walk may use only what the sparse search may use. In each of the 100 nearest wanted rows, fixed
+features and values with a reason not to be sent (`mcce.plausibility.stop_reasons`) are replaced by the factual's. The
+goal is the first of these rows that still has the wanted decision.
 """
 
 from __future__ import annotations
@@ -26,18 +30,26 @@ import mcce
 from benchmarks.settings import Problem
 from benchmarks.speed_worker import Counted, Run
 from mcce.diagnostics.neighbours import find_nearest
+from mcce.distances.measures import gower
+from mcce.plausibility.stop_reasons import StopRules
+
+TRIED = 100  # nearest wanted rows that are tried with `rules`
 
 
-def run_walk(problem: Problem, *, held: bool) -> Run:
+def run_walk(problem: Problem, *, held: bool, rules: StopRules | None = None) -> Run:
     """Walk from every factual, all of them one step at a time; higher scores are better."""
     model = Counted(problem.score)
     begun = time.perf_counter()
     wanted = problem.decision.contains(model(problem.X))
     queried_before = model.queried
-    place = neighbours(problem, wanted, held=held)
     training, factuals = problem.encode(problem.X), problem.encode(problem.factuals)
-    walking = np.flatnonzero(place >= 0)
-    now, goal = factuals.to_numpy().copy(), training.to_numpy()[place]
+    now = factuals.to_numpy().copy()
+    if rules is None:
+        place = neighbours(problem, wanted, held=held)
+        walking, goal = np.flatnonzero(place >= 0), training.to_numpy()[place]
+    else:
+        goal = allowed_goals(problem, training[wanted].to_numpy(), now, rules, model)
+        walking = np.flatnonzero((goal != now).any(axis=1))
     explained = np.zeros(len(factuals), dtype=bool)
     while walking.size:
         owner, feature = np.nonzero(now[walking] != goal[walking])
@@ -69,3 +81,29 @@ def neighbours(problem: Problem, wanted: np.ndarray, *, held: bool) -> np.ndarra
         if among.any():
             place[members] = find_nearest(factuals[members], training, schema.features, among=among).row[:, 0]
     return place
+
+
+def allowed_goals(
+    problem: Problem, accepted: np.ndarray, factuals: np.ndarray, rules: StopRules, model: Counted
+) -> np.ndarray:
+    """Return for each factual the nearest wanted row with the factual's values where others are not allowed.
+
+    A factual without such a row among the `TRIED` nearest is returned itself.
+    """
+    distance = gower(mcce.Schema.from_data(problem.X, problem.kinds).features)
+    fixed = [problem.X.columns.get_loc(name) for name in problem.fixed]
+    goals = factuals.copy()
+    for i, own in enumerate(factuals):
+        before = np.repeat(own[None], TRIED, axis=0)
+        apart = distance.between(accepted, np.repeat(own[None], len(accepted), axis=0))
+        rows = accepted[np.argsort(apart, kind="stable")[:TRIED]].copy()
+        before = before[: len(rows)]
+        rows[:, fixed] = before[:, fixed]
+        while (stopped := rules.cells(before, rows, rows != before)).any():
+            # a level can contradict a number that is unchanged: then the row takes the factual's levels
+            stopped[(stopped & (rows == before)).any(axis=1)] = True
+            rows = np.where(stopped, before, rows)
+        good = problem.decision.contains(model(problem.decode(pd.DataFrame(rows, columns=problem.X.columns))))
+        if good.any():
+            goals[i] = rows[int(np.argmax(good))]
+    return goals

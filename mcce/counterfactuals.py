@@ -396,8 +396,8 @@ class Counterfactuals(Result):
         """Return the counterfactuals that a person should review before they are sent, with the reasons.
 
         The severity "stop" is assigned to counterfactuals below the plausibility floor, to changes of past events and
-        other facts, and to advice that contradicts the data, such as a salary beside "unemployed" or savings that rise
-        by more than the loan (`mcce.plausibility.stop_reasons`); no letters are written for these. The severity "note"
+        other facts, and to advice that contradicts the data, such as a salary beside "unemployed", savings that rise by
+        more than the loan, or an income that becomes 2.5 times as high (`mcce.plausibility.stop_reasons`); no letters are written for these. The severity "note"
         is assigned to merely unusual ones (`mcce.report.suspicious`). A counterfactual that is not listed is not
         necessarily good advice.
 

@@ -9,7 +9,8 @@ and `mcce.report.suspicious` lists those that have one. Reasons for a changed fe
 2. `cannot fall`: a level of education or a duration falls.
 3. `duration`: a duration grows by more than two years (`YEARS`).
 4. `opposite to the usual direction`: a number or ordered level falls although higher values usually help refused rows,
-   or rises although lower values do.
+   or rises although lower values do. If the training rows show no direction, the name of a number may: incomes and
+   savings should not fall; debts and regular payments should not rise.
 5. `large rise from zero`: an amount that was 0 or missing exceeds nine in ten of the positive training values.
 6. `unexplained money`: savings rise, or a debt falls, by more than the loan (the smaller of the factual's and the
    counterfactual's). The columns are recognised by their names, and compared if they have the same unit in `Names`, or
@@ -23,13 +24,16 @@ and `mcce.report.suspicious` lists those that have one. Reasons for a changed fe
 10. `far step`: a positive amount changes by a larger factor than in 97.5 per cent of the pairs of a refused training
     row and a similar accepted one (`Usual.factors`). A factual below the 1 or above the 99 per cent point counts as
     this point. An amount that is 0 in some rows may fall by any factor, and rise up to the bound of reason 5.
+11. `far from the decision`: an income, by its name, rises to more than `INCOME_TIMES` times its value, or a loan or a
+    debt falls to less than its `OWED_PART`. The answer may be right, but says that the decision is out of reach.
 
 A step that is not far may still be long: farther, in logarithms, than two fifths (`LONG`) of the distance of the 1 and
 the 99 per cent point, which is 1.9 standard deviations of a normal distribution. The search prefers several shorter
 steps (`StopRules.nested`), but such an answer may be sent.
 
-Reasons 1 to 6, 8 for numbers, and 10 are bounds on one column, given the factual (`StopRules.bounds`), so values beyond
-them are not tried; the bound of reason 6 uses the factual's loan. Rows with the other reasons are made and rejected.
+Reasons 1 to 6, 8 for numbers, 10 and 11 are bounds on one column, given the factual (`StopRules.bounds`), so values
+beyond them are not tried; the bound of reason 6 uses the factual's loan. Rows with the other reasons are made and
+rejected.
 """
 
 from __future__ import annotations
@@ -46,23 +50,35 @@ from mcce.storage.fields import check_type, require
 from mcce.storage.state import stateful
 from mcce.table import Feature
 from mcce.table.dtypes import is_dated
-from mcce.table.words import DEBT, SAVINGS, is_class, is_education, is_loan, is_unspecific, is_worse, name_words
+from mcce.table.words import (
+    DEBT,
+    SAVINGS,
+    better_direction,
+    is_class,
+    is_education,
+    is_income,
+    is_loan,
+    is_owed,
+    is_unspecific,
+    is_worse,
+    name_words,
+)
 
 YEARS = 2
+INCOME_TIMES, OWED_PART = 2.5, 0.2
 LONG = 0.4  # share of the distance of the 1 and the 99 per cent point, in logarithms
-PAST, FALLS, DURATION, UNUSUAL_DIRECTION, AT_LEVEL, FROM_ZERO, UNEXPLAINED_MONEY, UNSPECIFIC, WORSE, FAR_STEP = (
-    REASONS
-) = (
-    "past event or fact",
-    "cannot fall",
-    "duration",
-    "opposite to the usual direction",
-    "contradicts a level",
-    "large rise from zero",
-    "unexplained money",
-    "unspecific level",
-    "worse situation",
-    "far step",
+REASONS = (
+    (PAST := "past event or fact"),
+    (FALLS := "cannot fall"),
+    (DURATION := "duration"),
+    (UNUSUAL_DIRECTION := "opposite to the usual direction"),
+    (AT_LEVEL := "contradicts a level"),
+    (FROM_ZERO := "large rise from zero"),
+    (UNEXPLAINED_MONEY := "unexplained money"),
+    (UNSPECIFIC := "unspecific level"),
+    (WORSE := "worse situation"),
+    (FAR_STEP := "far step"),
+    (FAR_AWAY := "far from the decision"),
 )
 
 
@@ -263,14 +279,25 @@ class StopRules:
             low, high = np.fmax(low, bound.low), np.fmin(high, bound.high)
         return low, high
 
-    def _far(self, name: Hashable, own: Floats) -> _Bound:
-        """Return the values that differ from the factuals', or from the outer values, by a usual factor."""
+    def _direction(self, j: int) -> int:
+        """Return the direction that usually helps refused rows, or the better one by the name of a number."""
+        name, is_number, _, _ = self.columns[j]
+        by_name = better_direction(name) if is_number and name in self.usual.spreads else 0
+        return self.usual.directions.get(name, by_name)
+
+    def _far(self, name: Hashable, own: Floats) -> Iterator[_Bound]:
+        """Yield the values that differ from the factuals', or from the outer values, by a usual factor."""
         own = np.where(own > 0.0, own, np.nan)
         lowest, highest = self.usual.factors[name]
-        if name not in self._ends:
-            return _Bound(FAR_STEP, high=np.maximum(own * highest, self.usual.highs[name]))
-        own = np.clip(own, *self._ends[name])
-        return _Bound(FAR_STEP, own * lowest, own * highest)
+        if name in self._ends:
+            own = np.clip(own, *self._ends[name])
+            yield _Bound(FAR_STEP, own * lowest, own * highest)
+        else:
+            yield _Bound(FAR_STEP, high=np.maximum(own * highest, self.usual.highs[name]))
+        if is_income(name):
+            yield _Bound(FAR_AWAY, high=own * INCOME_TIMES)
+        elif is_owed(name):
+            yield _Bound(FAR_AWAY, low=own * OWED_PART)
 
     def _bounds(self, j: int, before: Floats, after: Floats | None = None) -> Iterator[_Bound]:
         """Yield the bounds on the values of one column, given the factuals, and the counterfactuals if known."""
@@ -279,9 +306,9 @@ class StopRules:
             return
         if is_ordered and (name in usual.durations or is_education(name)):
             yield _Bound(FALLS, low=own)
-        elif is_ordered and usual.directions.get(name, 0) > 0:
+        elif is_ordered and self._direction(j) > 0:
             yield _Bound(UNUSUAL_DIRECTION, low=own)
-        elif is_ordered and usual.directions.get(name, 0) < 0:
+        elif is_ordered and self._direction(j) < 0:
             yield _Bound(UNUSUAL_DIRECTION, high=own)
         if not is_number or name not in usual.spreads:
             return
@@ -292,7 +319,7 @@ class StopRules:
         if name in usual.highs:
             yield _Bound(FROM_ZERO, high=np.where(np.isnan(own) | (own == 0.0), usual.highs[name], np.inf))
         if name in usual.factors:
-            yield self._far(name, own)
+            yield from self._far(name, own)
         for k in self._loans if name in self._is_saved else ():
             loan = self.columns[k].name
             if self.units.get(loan) == self.units.get(name):

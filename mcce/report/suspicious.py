@@ -7,8 +7,8 @@ The reasons are based on the training rows, on the names of the columns and on t
 1. `below the floor`: less plausible than required.
 2. The reasons of `mcce.plausibility.stop_reasons`: a past event or fact changes, an education or a duration falls, a
    duration grows by years, a change goes opposite to the usual direction, a number contradicts a level, an amount rises
-   from zero to a large value, money has no source, a level becomes "other", "unknown" or a worse situation, or a step
-   is far. The sparse search prefers answers without them (`mcce.explain.pipeline`).
+   from zero to a large value, money has no source, a level becomes "other", "unknown" or a worse situation, a step is
+   far, or the decision is. The sparse search prefers answers without them (`mcce.explain.pipeline`).
 
 "note": the answer is unusual, but may be right.
 
@@ -51,6 +51,7 @@ from mcce.plausibility import stop_reasons
 from mcce.plausibility.stop_reasons import (
     DURATION,
     FALLS,
+    FAR_AWAY,
     FAR_STEP,
     FROM_ZERO,
     PAST,
@@ -235,8 +236,7 @@ def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicio
     elif reason == FALLS:
         words = f"{label} falls"
     elif reason == UNUSUAL_DIRECTION:
-        way, other = ("falls", "higher") if usual.directions[name] > 0 else ("rises", "lower")
-        words = f"{label} {way}, although a {other} value usually helps refused cases"
+        words = _opposite_direction(answers, usual, row, j)
     elif reason == DURATION:
         words = f"{label} grows by {by}"
     elif reason == FROM_ZERO:
@@ -245,6 +245,8 @@ def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicio
         words = f"{label} changes by {by}, which is more than {names.label(beside)}"
     elif reason == FAR_STEP:
         words = _far_step(answers, usual, row, j)
+    elif reason == FAR_AWAY:
+        words = f"{label} {_way(answers, row, j)} from {before} to {after}: the decision is out of reach"
     elif reason == UNSPECIFIC:
         words = f"{label} changes to {after}, which is not a specific value"
     elif reason == WORSE:
@@ -254,16 +256,31 @@ def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicio
     return Suspicion(row, reason, name, words)
 
 
+def _way(answers: Answered, row: int, j: int) -> str:
+    old, new = answers.numbers(j)
+    return "rises" if new[row] > old[row] else "falls"
+
+
+def _opposite_direction(answers: Answered, usual: Usual, row: int, j: int) -> str:
+    """Return an unusual direction in words, with the model's usual one if it is known."""
+    name, label = answers.after.columns[j], answers.names.label(answers.after.columns[j])
+    if name not in usual.directions:
+        return f"{label} {_way(answers, row, j)}, which is usually worse"
+    way, other = ("falls", "higher") if usual.directions[name] > 0 else ("rises", "lower")
+    return f"{label} {way}, although a {other} value usually helps refused cases"
+
+
 def _far_step(answers: Answered, usual: Usual, row: int, j: int) -> str:
     """Return a far step in words, with the usual bound on its factor."""
     name, names = answers.after.columns[j], answers.names
     before, after = (names.text(name, each.iloc[row, j]) for each in (answers.before, answers.after))
     old, new = (float(each[row]) for each in answers.numbers(j))
     least, most = usual.factors[name]
-    if new > old:
-        way, usually = "rises", f"more than {value_text(most, 3)} times as high"
-    else:
-        way, usually = "falls", f"less than {value_text(100 * least, 3)}% of {before}"
+    more, less = (
+        f"more than {value_text(most, 3)} times as high",
+        f"less than {value_text(100 * least, 3)}% of {before}",
+    )
+    usually, way = more if new > old else less, _way(answers, row, j)
     return f"{names.label(name)} {way} from {before} to {after}; among similar accepted cases it is rarely {usually}"
 
 

@@ -4,7 +4,8 @@
 2. Identifiers (`mcce.table.checks`), and whole numbers, nearly all different, in a column with such a name (`CALLED`).
 3. Names: texts with 20 levels or more, and more than the square root of the number of rows.
 4. Facts of a person, by the name of the column (`AGE`, `PERSON`).
-5. Past events, by the name of the column (`PAST`, or "last" with a time): whole numbers, truth values and levels.
+5. Past events, by the name of the column (`PAST`, "last" with a time, or jobs that were held): whole numbers, truth
+   values and levels.
 6. Durations (`find_durations`): a linear function of a past date or of the time between dates; a number that is bounded
    by age or by another duration far more often than by chance; a name with a unit of time or a word of `DURATION`, and
    none of a contract (`TERM`).
@@ -35,6 +36,8 @@ from mcce.table.words import (
     CALLED,
     COUNTED,
     DURATION,
+    EMPLOYERS,
+    HELD,
     IN_A_YEAR,
     PAST,
     PERSON,
@@ -266,8 +269,9 @@ def _suggest(feature: Feature, column: pd.Series[Any]) -> Suggestion | None:
 
 
 def _past_words(words: list[str]) -> list[str]:
-    """Return the words for past events: those of `PAST`, and "last" with a time after it."""
+    """Return the words for past events: those of `PAST`, employers of the past, and "last" with a time after it."""
     found = [word for word in words if word in PAST or word.endswith("verzug")]
+    found += [word for word in words if word in HELD and EMPLOYERS & {*words}]
     for k, word in enumerate(words):
         times = [time for time in words[k + 1 : k + 3] if time in TIMES]
         found += [f"last {times[0]}"] if word == "last" and times else []

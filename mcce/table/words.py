@@ -54,6 +54,7 @@ PAST = _words(
     maksuhairio maksuhairiot konkurssi
     """
 )
+HELD, EMPLOYERS = _words("worked held had"), _words("employers companies firms jobs")
 EDUCATION = _words(
     """
     education educ schooling school degree diploma
@@ -117,6 +118,29 @@ DEBT = _words(
     deuda deudas debito debiti divida dividas dlug zadluzenie velka velat
     """
 )
+INCOME = _words(
+    """
+    salary salaries income incomes wage wages earnings
+    gehalt einkommen nettoeinkommen bruttoeinkommen lohn nettolohn bruttolohn verdienst
+    salaire revenu revenus
+    lonn aarslonn inntekt lon indkomst inkomst aarsinkomst
+    loon salaris inkomen
+    salario sueldo ingreso ingresos reddito stipendio renda rendimento
+    wynagrodzenie dochod pensja zarobki
+    palkka tulot
+    """
+)
+PAYMENT = _words(
+    """
+    instalment instalments installment installments rent rents
+    monatsrate kreditrate miete mensualite mensualites loyer
+    avdrag husleie afdrag husleje amortering hyra
+    aflossing huur
+    cuota cuotas alquiler rata canone affitto prestacao prestacoes aluguel
+    raty czynsz vuokra
+    """
+)
+SHARE = _words("ratio share percent percentage perc pct per to prozent anteil quote prosent procent andel taux aandel")
 UNSPECIFIC = _words(
     """
     other others unknown unspecified undisclosed misc miscellaneous
@@ -264,3 +288,47 @@ def is_loan(name: Hashable) -> bool:
     """Return whether a name means the amount of a loan: only words of loans and of amounts."""
     words = {*name_words(name)}
     return bool(words & LOAN and words <= LOAN | AMOUNT) or words == {"credit", "amount"}
+
+
+@lru_cache(maxsize=4096)
+def is_income(name: Hashable) -> bool:
+    """Return whether a name means an income, but not a share of one or a payment.
+
+    Examples
+    --------
+    >>> is_income("MonthlyIncome"), is_income("debt_to_income"), is_income("Nettoeinkommen")
+    (True, False, True)
+    """
+    words = {*name_words(name)}
+    return bool(words & INCOME) and not words & (SHARE | PAYMENT | DEBT | LOAN)
+
+
+@lru_cache(maxsize=4096)
+def is_owed(name: Hashable) -> bool:
+    """Return whether a name means the amount of a loan or of a debt.
+
+    Examples
+    --------
+    >>> is_owed("other_debt"), is_owed("DebtRatio"), is_owed("loan_amount")
+    (True, False, True)
+    """
+    words = {*name_words(name)}
+    return is_loan(name) or bool(words & DEBT and not words & SHARE)
+
+
+@lru_cache(maxsize=4096)
+def better_direction(name: Hashable) -> int:
+    """Return 1 if higher amounts are usually better, by the name of a column, -1 if lower ones are, else 0.
+
+    Incomes and savings are better if higher; debts and regular payments if lower. A loan has no better direction: a
+    larger one may be what the person wants.
+
+    Examples
+    --------
+    >>> better_direction("salary"), better_direction("installment_as_income_perc"), better_direction("age")
+    (1, -1, 0)
+    """
+    words = {*name_words(name)}
+    if words & (DEBT | PAYMENT):
+        return -1
+    return int(is_income(name) or bool(words & SAVINGS))

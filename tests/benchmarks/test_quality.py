@@ -14,6 +14,7 @@ from benchmarks import judging, quality, walk
 from benchmarks.paper import peers
 from benchmarks.paper.options import Options
 from benchmarks.settings import Problem, Setting, make_problem
+from mcce.plausibility.stop_reasons import RuleColumn, StopRules, Usual
 from tests.marks import nightly
 
 LEVELS = ["flat", "house", "tent"]
@@ -91,6 +92,22 @@ def test_walk_is_greedy(held):
     changed = (got["age"] != problem.factuals.loc[got.index, "age"]).sum()
     assert (len(got) < len(problem.factuals), changed == 0) == ((True, True) if held else (False, False))
     assert run.queried > len(run.rows)
+
+
+def test_restricted_walk_uses_no_values_with_a_reason():
+    X = table()
+    problem = make(X)
+    columns = [RuleColumn(name, name != "home", name != "home", {}) for name in X.columns]
+    usual = Usual(directions={"savings": -1}, spreads={"savings": 10.0}, unchangeable={"salary": "a fact"})
+    rules = StopRules(columns, usual, {})
+    rows = problem.decode(walk.run_walk(problem, held=True, rules=rules).rows)
+    own = problem.factuals.loc[rows.index]
+    assert 0 < len(rows) < len(problem.factuals)
+    assert (rows[["age", "salary"]] == own[["age", "salary"]]).all(axis=None)
+    assert (rows["savings"] <= own["savings"]).all()
+    assert (score(rows) >= 0.9).all()
+    reachable = score(problem.factuals.assign(home="house")) >= 0.9
+    assert set(rows.index) == set(problem.factuals.index[reachable])
 
 
 def test_held_and_free_walk_agree_without_fixed_features():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcce.plausibility.stop_reasons import Edge, RuleColumn, StopRules, Usual
+from mcce.plausibility.stop_reasons import FAR_STEP, Edge, RuleColumn, StopRules, Usual
 
 NUMBERS = ["salary", "savings", "debt", "loan", "years_employed"]
 COLUMNS = [RuleColumn(name, True, True, {}) for name in NUMBERS]
@@ -45,12 +45,16 @@ def reasons_of(**changes):
         ({"salary": 40_000.0}, set()),
         ({"salary": 45_001.0}, {("far step", "salary")}),
         ({"salary": 45_000.0}, set()),
-        ({"loan": 2_600.0}, set()),
-        ({"loan": 2_400.0}, {("far step", "loan")}),
+        ({"loan": 4_000.0}, set()),
+        ({"loan": 2_600.0}, {("far from the decision", "loan")}),
+        ({"loan": 2_400.0}, {("far step", "loan"), ("far from the decision", "loan")}),
+        ({"loan": 21_000.0}, set()),
+        ({"debt": 15_000.0}, set()),
+        ({"debt": 31_000.0}, {("opposite to the usual direction", "debt")}),
         ({"salary": 20_000.0}, {("opposite to the usual direction", "salary")}),
         ({"savings": 8_000.0}, set()),
         ({"savings": 8_001.0}, {("far step", "savings")}),
-        ({"savings": 100.0}, set()),
+        ({"savings": 100.0}, {("opposite to the usual direction", "savings")}),
         ({"savings": 21_001.0}, {("far step", "savings"), ("unexplained money", "savings")}),
         ({"savings": 6_001.0, "loan": 5_000.0}, {("unexplained money", "savings")}),
         ({"years_employed": 3.0}, set()),
@@ -70,14 +74,30 @@ def test_reasons(changes, expected):
 def test_loan_above_nearly_all_others_may_fall_by_the_usual_factor_from_the_99_per_cent_point():
     before, after = np.array([HER, HER, HER]), np.array([HER, HER, HER])
     before[:, 3], after[:, 3] = [60_000.0, 200_000.0, 200_000.0], [7_000.0, 7_000.0, 8_000.0]
-    assert RULES.cells(before, after, before != after)[:, 3].tolist() == [True, True, False]
+    assert far_steps(RULES, before, after) == [0, 1]
+
+
+def far_steps(rules, before, after):
+    return [row for stop in rules.find(before, after, before != after) if stop.reason == FAR_STEP for row in stop.rows]
+
+
+def test_decision_is_far_if_an_income_more_than_doubles():
+    usual = replace(USUAL, factors={**USUAL.factors, "salary": (0.5, 9.0)}, edges=(), directions={"debt": 1})
+    rules = StopRules(COLUMNS, usual, {})
+    before, after = np.array([HER] * 4), np.array([HER] * 4)
+    after[:, 0] = [75_000.0, 76_000.0, 29_000.0, 30_000.0]  # 2.5 times as much is the most
+    after[3, 2] = 31_000.0  # a direction of the model has precedence over the name
+    reasons = [(stop.reason, stop.rows.tolist()) for stop in rules.find(before, after, before != after)]
+    assert [each for each in reasons if each[1]] == [
+        ("opposite to the usual direction", [2]),
+        ("far from the decision", [1]),
+    ]
 
 
 def test_long_step_is_far_by_the_strictest_rules_only():
     before, after = np.array([HER, HER, HER]), np.array([HER, HER, HER])
     after[:, 3] = [4_000.0, 3_000.0, 2_000.0]  # 60 ** 0.4 is 5.1, and the usual factor 8
-    far = [rules.cells(before, after, before != after)[:, 3].tolist() for rules in RULES.nested]
-    assert far == [[False, True, True], [False, False, True], [False, False, False]]
+    assert [far_steps(rules, before, after) for rules in RULES.nested] == [[1, 2], [2], []]
 
 
 def test_values_within_the_bounds_have_no_reason():

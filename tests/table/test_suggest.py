@@ -112,6 +112,7 @@ def test_parts_of_words_are_not_words(name):
         ("ålder", "a fact of the person"),
         ("Kjønn", "a fact of the person"),
         ("fecha_nacimiento", "a fact of the person"),
+        ("NumCompaniesWorked", "a past event"),
         ("Zahlungsverzug", "a past event"),
         ("retards_paiement", "a past event"),
         ("betalingsanmerkninger", "a past event"),

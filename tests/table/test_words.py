@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from mcce.table.words import is_age, is_class, is_education, is_loan, is_unspecific, is_worse
+from mcce.table.words import (
+    better_direction,
+    is_age,
+    is_class,
+    is_education,
+    is_income,
+    is_loan,
+    is_owed,
+    is_unspecific,
+    is_worse,
+)
 
 
 @pytest.mark.parametrize(
@@ -38,3 +48,22 @@ def test_undesirable_situations():
 def test_names_of_classes():
     assert all(map(is_class, ["occupation", "occupation_husb", "Beruf", "job_sector"]))
     assert not any(map(is_class, ["salary", "years_employed", 3]))
+
+
+def test_incomes_and_amounts_owed():
+    assert all(map(is_income, ["salary", "MonthlyIncome", "Nettoeinkommen", "årslønn", "revenu_annuel", "dochód"]))
+    assert not any(map(is_income, ["debt_to_income", "installment_as_income_perc", "rent", "outcome", 3]))
+    assert all(map(is_owed, ["loan_amount", "other_debt", "Schulden", "gæld"]))
+    assert not any(map(is_owed, ["DebtRatio", "loan_term_months", "income"]))
+
+
+@pytest.mark.parametrize(
+    ("names", "direction"),
+    [
+        (["salary", "savings", "Ersparnisse"], 1),
+        (["debt_eur", "DebtRatio", "installment_as_income_perc", "Miete", "monthly_rent"], -1),
+        (["age", "HourlyRate", "account_number", "loan_amount", "loan_term_months", 7], 0),
+    ],
+)
+def test_better_directions(names, direction):
+    assert {name: better_direction(name) for name in names} == dict.fromkeys(names, direction)
