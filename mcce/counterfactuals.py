@@ -397,9 +397,9 @@ class Counterfactuals(Result):
 
         The severity "stop" is assigned to counterfactuals below the plausibility floor, to changes of past events and
         other facts, and to advice that contradicts the data, such as a salary beside "unemployed", savings that rise by
-        more than the loan, or an income that becomes 2.5 times as high (`mcce.plausibility.stop_reasons`); no letters are written for these. The severity "note"
-        is assigned to merely unusual ones (`mcce.report.suspicious`). A counterfactual that is not listed is not
-        necessarily good advice.
+        more than the loan, or an income that becomes 2.5 times as high (`mcce.plausibility.stop_reasons`); no letters
+        are written for these. The severity "note" is assigned to merely unusual ones (`mcce.report.suspicious`). A
+        counterfactual that is not listed is not necessarily good advice.
 
         The reference values of the training rows are computed on first use. They are stored with sparse results only.
 
