@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -49,12 +49,7 @@ class Value:
 class Values:
     """Several values, separated by commas; a long list is cut and counted."""
 
-    values: tuple[Any, ...]
-    most: int = 10
-
-    def __init__(self, values: Iterable[Any], most: int = 10) -> None:
-        object.__setattr__(self, "values", tuple(values))
-        object.__setattr__(self, "most", most)
+    values: Collection[Any]
 
 
 @dataclass(frozen=True)
@@ -139,7 +134,7 @@ class Dialect:
         if isinstance(part, Value):
             return self.value(part.value)
         if isinstance(part, Values):
-            return list_values([self.value(each) for each in part.values[: part.most]], len(part.values))
+            return list_values(map(self.value, part.values))
         if isinstance(part, FunctionCall):
             return self.call(part)
         if isinstance(part, PythonOnly):
@@ -203,12 +198,11 @@ def parts_of(error: BaseException) -> tuple[Any, ...]:
     return error.args if isinstance(error, Message) else (str(error),)
 
 
-def list_values(words: list[str], n_values: int) -> str:
-    """Return texts of values, comma-separated, with the number of omitted ones."""
-    if not words:
-        return "none"
-    rest = n_values - len(words)
-    return ", ".join(words) + (f" and {rest} more" if rest > 0 else "")
+def list_values(texts: Iterable[str], most: int = 10) -> str:
+    """Return texts of values, comma-separated; a long list is cut and counted."""
+    words = list(texts)
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more if words else "none"
 
 
 def spell(value: Any) -> str:
@@ -254,5 +248,4 @@ def spell_all(values: Iterable[Any], most: int = 10) -> str:
     >>> spell_all([1, "a"])
     "1, 'a'"
     """
-    shown = [spell(v) for v in values]
-    return list_values(shown[:most], len(shown))
+    return list_values(map(spell, values), most)

@@ -167,8 +167,9 @@ def _with_columns(
     file: TableFile, training: Mapping[Any, Reading], known: Mapping[Any, Iterable[Any]], id: str | None
 ) -> TableFile:
     """Return a file with the kinds of the training columns, without the apostrophes of spreadsheet-safe files."""
+    file = file.unescaped(known, id)
     check_columns("the feature", training, file.table, file.path)
-    return file.unescaped(known, id).like(training)
+    return file.like(training)
 
 
 def values_of(rows: TableFile, schema: Schema) -> pd.DataFrame:

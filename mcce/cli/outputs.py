@@ -35,7 +35,8 @@ from mcce.records.folder import end_of_chain
 from mcce.report.letter_layout import letter_name
 from mcce.report.reasons import ALREADY, UNREADABLE
 from mcce.report.result_letters import NOT_REFUSED
-from mcce.report.words import constraint_lines
+from mcce.report.rows import compare_rows
+from mcce.report.words import changes_in_words, constraint_lines
 from mcce.table.spreadsheet import escape_formula, escape_formulas
 
 UNWRITTEN = (".xlsm", ".xls", ".ods", ".json", ".html")
@@ -296,13 +297,11 @@ def _sheets(found: Counterfactuals) -> dict[str, pd.DataFrame]:
 
 def _marks(found: Counterfactuals) -> Marks:
     """Return the changed cells of the answers, each with the old value as a note."""
-    changes = found.changes()
-    place_of = {place: row for row, place in enumerate(found.frame.index)}
-    column_of = {name: 2 + j for j, name in enumerate(found.frame.columns)}  # after id and rank
-    old, role = found.changes(words=True)["from"], changes.get("role", pd.Series("needed", index=changes.index))
+    _, changed = compare_rows(found)
     return {
-        (place_of[id, rank], column_of[feature]): (role.iloc[k] in ("comes along", "consequence"), f"was {old.iloc[k]}")
-        for k, (id, rank, feature) in enumerate(zip(changes["id"], changes["rank"], changes["feature"]))
+        (row, 2 + j): (change.comes_along, f"was {change.before}")  # after id and rank
+        for _, row, changes in changes_in_words(found)
+        for j, change in zip(np.flatnonzero(changed[row]).tolist(), changes)
     }
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from mcce.base.arrays import Bools
 from mcce.report.names import PREDICTION, Names, value_text
-from mcce.table.dtypes import is_dated
+from mcce.table.dtypes import is_dated, is_numeric
 
 Predict = Callable[[pd.DataFrame, pd.DataFrame], tuple[npt.NDArray[Any], Bools]]
 
@@ -89,17 +89,16 @@ def directions(before: pd.Series[Any], after: pd.Series[Any], changed: NDArray[n
             return step
         codes = {level: code for code, level in enumerate(old.dtype.categories)}
         old, new = old.astype(object).map(codes), new.astype(object).map(codes)
-    elif not _has_order(old):
+    elif not has_order(old):
         return step
     known = changed & ~(old.isna() | new.isna()).to_numpy(dtype=bool)
     step[known] = np.where((new[known] > old[known]).to_numpy(dtype=bool), 1, -1)
     return step
 
 
-def _has_order(column: pd.Series[Any]) -> bool:
-    types = pd.api.types
-    is_number = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
-    return is_number or is_dated(column.dtype)
+def has_order(column: pd.Series[Any]) -> bool:
+    """Return whether a column holds numbers, dates or durations."""
+    return is_numeric(column.dtype) or is_dated(column.dtype)
 
 
 def typical_change(before: pd.Series[Any], after: pd.Series[Any], names: Names | None = None) -> str:
@@ -111,11 +110,10 @@ def typical_change(before: pd.Series[Any], after: pd.Series[Any], names: Names |
     if not len(after):
         return ""
     old, new = before.reset_index(drop=True), after.reset_index(drop=True)
-    types = pd.api.types
-    if types.is_numeric_dtype(new.dtype) and not types.is_bool_dtype(new.dtype):
+    if is_numeric(new.dtype):
         step = (new.astype("Float64") - old.astype("Float64")).dropna()
         return f"median {names.step(after.name, float(step.median()))}" if len(step) else ""
-    if _has_order(new) and not isinstance(new.dtype, pd.PeriodDtype):
+    if has_order(new) and not isinstance(new.dtype, pd.PeriodDtype):
         steps = pd.to_timedelta((new - old).dropna())
         days = steps.dt.total_seconds().median() / 86_400
         return "" if pd.isna(days) else f"median {'+' if days > 0 else ''}{value_text(float(days), 3)} days"

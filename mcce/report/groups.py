@@ -43,11 +43,11 @@ import pandas as pd
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.base.checks import check_count, is_number
 from mcce.exceptions import InputError, did_you_mean, spell, spell_all
+from mcce.report.changes import has_order
 from mcce.report.names import Names, value_text
 from mcce.report.plots import groups_plot
 from mcce.report.reasons import ALREADY
 from mcce.table.checks import find_labels
-from mcce.table.dtypes import is_dated
 
 if TYPE_CHECKING:
     from mcce.base.canvas import Panels
@@ -213,11 +213,8 @@ def _find_column(factuals: pd.DataFrame, groups: Any) -> pd.Series[Any]:
 def _group(column: pd.Series[Any], bins: int | None, names: Names) -> tuple[list[Any], Ints]:
     """Return the names of the groups, and the position of the group of each factual (2)."""
     codes: Ints
-    types = pd.api.types
-    is_number_like = (types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)) or (
-        is_dated(column.dtype)
-    )
-    has_order = is_number_like or (isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered)
+    is_number_like = has_order(column)
+    is_ordered = is_number_like or (isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.ordered)
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.cat.remove_unused_categories()
         levels = list(column.cat.categories)
@@ -233,13 +230,13 @@ def _group(column: pd.Series[Any], bins: int | None, names: Names) -> tuple[list
         codes = np.asarray(np.append(np.argsort(order), -1)[places], dtype=np.int64)
     what = f"the groups by {spell(column.name)}"
     if bins is not None:
-        if not has_order:
+        if not is_ordered:
             raise InputError(f"bins goes with numbers, dates and ordered levels; {what} have no order. Leave it out.")
         levels, codes = _quantile_groups(
             levels, codes, check_count(bins, "bins", least=2), partial(names.text, column.name)
         )
     elif len(levels) > (MOST_VALUES if is_number_like else MOST_GROUPS):
-        way = "cut it into quantiles with bins=4" if has_order else "join some levels"
+        way = "cut it into quantiles with bins=4" if is_ordered else "join some levels"
         raise InputError(
             f"{what} would be {len(levels)}, one for each value; {way}, or give a Series of coarser groups."
         )

@@ -77,7 +77,7 @@ NARROW = """<style>
 
 
 @dataclass(frozen=True)
-class _Column:
+class _FeatureColumn:
     """A feature as a column of the table: the text of each factual, and of each cell before and after."""
 
     label: str
@@ -142,7 +142,7 @@ def result_table(found: Result, n_factuals: int, *, with_headline: bool = True) 
     return f'{style}<div class="mcce-cf w{width}">{above}{table}{below}</div>'
 
 
-def _columns(found: Result, rows: NDArray[np.intp]) -> list[_Column]:
+def _columns(found: Result, rows: NDArray[np.intp]) -> list[_FeatureColumn]:
     """Return the features as columns of some rows of `frame`, those that change first."""
     before, changed = compare_rows(found, rows)
     after, along, names = found.frame.iloc[rows], incidental_cells(found, rows), found.names
@@ -151,7 +151,7 @@ def _columns(found: Result, rows: NDArray[np.intp]) -> list[_Column]:
         name = after.columns[j]
         old, new = (table.iloc[:, j].astype(object) for table in (before, after))
         columns.append(
-            _Column(
+            _FeatureColumn(
                 label=names.label(name),
                 unit=names.units.get(name, ""),
                 is_number=found.kinds.get(name) == "numeric",
@@ -171,7 +171,7 @@ def _figure_text(found: Result, name: str, row: int) -> str:
 
 
 def _width(
-    found: Result, rows: NDArray[np.intp], columns: list[_Column], heads: list[str], figures: list[list[str]]
+    found: Result, rows: NDArray[np.intp], columns: list[_FeatureColumn], heads: list[str], figures: list[list[str]]
 ) -> int:
     """Return the width in pixels of the names of rows, the figures and the changing features side by side."""
     ids = found.frame.index.get_level_values("id")[rows]
@@ -195,7 +195,7 @@ def _tr(kind: str, label: object, names: list[str], figures: list[str], cells: s
     return f'<tr class="{kind}"><th scope="row">{escape(fold(str(label), 30, 1))}</th>{numbers}{cells}</tr>'
 
 
-def _notes(found: Result, columns: list[_Column], n_rows: int, n_more_factuals: int) -> list[str]:
+def _notes(found: Result, columns: list[_FeatureColumn], n_rows: int, n_more_factuals: int) -> list[str]:
     lines = []
     if n_rows:
         lines.append(
