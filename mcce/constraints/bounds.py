@@ -64,10 +64,10 @@ def _solve(node: Condition, column: int, rows: Floats, factuals: Floats) -> With
         return Within(low=np.full(n, np.inf), high=np.full(n, -np.inf), missing=np.ones(n, dtype=bool))
     if isinstance(node, Conjunction):
         found = everything(n, 0)
-        for part in (_solve(part, column, rows, factuals) for part in node.parts):
-            if part is None:
+        for within in (_solve(part, column, rows, factuals) for part in node.parts):
+            if within is None:
                 return None
-            found = found & part
+            found = found & within
         return found
     if isinstance(node, Disjunction):
         first, *more = (part for part in node.parts if reads(part, column))

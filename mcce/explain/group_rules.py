@@ -146,7 +146,7 @@ def find_rules(
         reach += apply_changes(choosing, recombined(reach, k, max_changes)[:most])
     reach = reach.drop_unfit()
     groups = candidate_groups(matrix[some], columns, features)
-    member = np.array([holds(group, matrix[some], features) for group in groups])
+    member = np.array([holds(group, matrix[some]) for group in groups])
     chosen = choose(reach, member, np.array([len(group) for group in groups]), k, slack)
     return [(groups[g], reach.changes[c]) for c, g in chosen]
 
@@ -315,7 +315,7 @@ def candidate_groups(matrix: Floats, columns: Sequence[int], features: Sequence[
     least = max(LEAST_SIZE, LEAST_SHARE * len(matrix))
     kept: dict[bytes, Terms] = {}
     for group in [(), *single, *pairs]:
-        member = holds(group, matrix, features)
+        member = holds(group, matrix)
         if member.sum() >= least or not group:
             kept.setdefault(np.packbits(member).tobytes(), group)
         if len(kept) == MOST_GROUPS:
@@ -336,7 +336,7 @@ def _conditions(values: Floats, column: int, feature: Feature) -> list[Term]:
     return [Term(column, how, cut) for cut in inside for how in ("below", "at least")]
 
 
-def holds(group: Terms, matrix: Floats, features: Sequence[Feature]) -> Bools:
+def holds(group: Terms, matrix: Floats) -> Bools:
     """Return which rows satisfy all conditions of a group; a missing value satisfies none."""
     member = np.ones(len(matrix), dtype=bool)
     for j, how, value in group:
@@ -405,7 +405,7 @@ def apply_rules(problem: Problem, factuals: Factuals, rules: Sequence[EncodedRul
     whole, parts = np.full((n, 4), [0.0, np.nan, np.nan, np.nan]), []
     winners = Winners.none(scores, acceptance.matrix.shape[1])
     for r, (group, change) in enumerate(rules, 1):
-        member = holds(group, acceptance.matrix, problem.features)
+        member = holds(group, acceptance.matrix)
         rows, cost, answers, score, _ = _apply(acceptance, [change])
         at = np.flatnonzero(np.isfinite(cost) & member)
         made = Winners.chosen(at, rows[at], answers[at].astype(scores.dtype), score[at])

@@ -565,11 +565,11 @@ def is_label(value: object) -> bool:
     return value is not None and isinstance(value, Hashable) and equals(value, value)
 
 
-def resolve_labels(wanted: OneOf | Not, model: Any, parameter: str = "decision") -> LabelDecision:
-    """Bind wanted classes to the model that predicts them; `parameter` is the name for messages."""
+def resolve_labels(wanted: OneOf | Not, model: Any) -> LabelDecision:
+    """Bind wanted classes to the model that predicts them."""
     source, classes = find_source(model, ("predict",)), classes_of(model)
     if classes is not None:
-        named = {position_of(label, classes, parameter) for label in wanted.classes}
+        named = {position_of(label, classes, "decision") for label in wanted.classes}
         if isinstance(wanted, Not) and len(named) == len(classes):
             raise InputError(
                 Value(wanted), " leaves none of the model's classes (", Values(classes), "); name fewer of them."

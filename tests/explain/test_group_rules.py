@@ -182,7 +182,7 @@ def test_groups(small):
     groups = candidate_groups(matrix, [3, 4], schema.features)
     assert groups[0] == ()
     assert all(len(group) <= 2 for group in groups)
-    members = [holds(group, matrix, schema.features) for group in groups]
+    members = [holds(group, matrix) for group in groups]
     assert all(member.sum() >= 5 for member in members)
     assert len({member.tobytes() for member in members}) == len(groups)
     assert any(

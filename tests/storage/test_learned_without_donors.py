@@ -71,4 +71,3 @@ def test_trees_of_r_are_arrays(tmp_path):
         chain.save(tmp_path / "chain.mcce")
         again = mcce.ChainModel.load(tmp_path / "chain.mcce")
         pd.testing.assert_frame_equal(again.sample(80), chain.sample(80))
-        assert again.samplers_["n"].tree_.grown is None
