@@ -126,7 +126,7 @@ class Conditional:
         return put_on_grid(drawn, self.sampler, self.feature, len(self))
 
 
-class Block:
+class DrawnBlock:
     """Some rows of a request while they are drawn: which constraint rejects each, and their weights.
 
     Attributes
@@ -169,7 +169,7 @@ class Block:
         raise NotImplementedError
 
 
-class ChainBlock(Block):
+class ChainBlock(DrawnBlock):
     """The rows of a block drawn by a chain, one feature after the other; `matrix` is in chain order."""
 
     def __init__(self, layout: ChainLayout, samplers: Sequence[ConditionalSampler], request: DrawRequest) -> None:
@@ -321,7 +321,7 @@ class ChainBlock(Block):
 
 
 def draw_in_blocks(
-    draw: Callable[[DrawRequest], Block],
+    draw: Callable[[DrawRequest], DrawnBlock],
     request: DrawRequest,
     n_columns: int,
     block_rows: int,

@@ -36,8 +36,8 @@ Self = TypeVar("Self", bound="JointGenerator")
 BLOCK_ROWS = 8192
 
 
-class ColumnConditional(Protocol):
-    """The distributions of one column in some rows."""
+class SequentialStep(Protocol):
+    """The distributions of the next column in some rows."""
 
     def draw_within(self, rng: RowStreams, within: Within) -> RestrictedDraw:
         """Draw an allowed value for each row, or a missing value where allowed."""
@@ -227,7 +227,7 @@ class SequentialGenerator(JointGenerator):
     draws_observed: ClassVar[bool] = True
 
     @abstractmethod
-    def _conditionals(self, rows: Floats, n_given: int) -> Iterator[ColumnConditional]:
+    def _conditionals(self, rows: Floats, n_given: int) -> Iterator[SequentialStep]:
         """Yield the conditional of each mutable column given the columns before it, which are set when it is drawn."""
 
     def _draw(self, givens: Floats, streams: RowStreams) -> Floats:

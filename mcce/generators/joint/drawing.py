@@ -25,7 +25,7 @@ import numpy as np
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.exceptions import SamplerError
-from mcce.generators.drawing import Block
+from mcce.generators.drawing import DrawnBlock
 from mcce.generators.layout import ChainLayout
 from mcce.generators.requests import DrawRequest
 from mcce.rng import RowStreams, derive_key
@@ -53,7 +53,7 @@ class Draws(Protocol):
     ) -> RestrictedDraw: ...
 
 
-class JointBlock(Block):
+class JointBlock(DrawnBlock):
     """The rows of a block drawn by a joint generator; `values` are the mutable features."""
 
     def __init__(self, generator: Draws, layout: ChainLayout, request: DrawRequest) -> None:
