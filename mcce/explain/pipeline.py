@@ -254,8 +254,9 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
 def _limits(acceptance: Acceptance, stops: StopRules | None, kept: Bools, most: Floats) -> Limits:
     """Return limits that exclude changes in some columns, values that a reason excludes, and too many changes."""
     limits = Limits.none(*kept.shape)
-    for j in acceptance.problem.mutable.tolist() if stops is not None else ():
-        limits.low[:, j], limits.high[:, j] = stops.bounds(j, acceptance.matrix)
+    if stops is not None:
+        for j in acceptance.problem.mutable.tolist():
+            limits.low[:, j], limits.high[:, j] = stops.bounds(j, acceptance.matrix)
     limits.low[kept], limits.high[kept] = np.inf, -np.inf
     return replace(limits, most=most)
 
