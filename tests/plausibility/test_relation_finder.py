@@ -96,6 +96,16 @@ def test_at_most_one_percent_of_noise_tables_have_a_relation(n):
     assert sum(has_any(noise(n, seed)) for seed in range(400)) <= 4
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("n", [60, 300])
+def test_at_most_one_percent_of_wide_noise_tables_have_a_relation(n):
+    def wide(seed):
+        parts = [noise(n, 1000 + 3 * seed + k).add_suffix(f"_{k}") for k in range(3)]
+        return pd.concat(parts, axis=1)
+
+    assert sum(has_any(wide(seed)) for seed in range(200)) <= 2
+
+
 def test_repeated_rows_are_not_evidence():
     few = pd.DataFrame({"a": [1, 2, 3, 4], "b": [10, 20, 30, 40], "c": list("wxyz")})
     assert said(pd.concat([few] * 100, ignore_index=True)) == []
