@@ -8,7 +8,8 @@
 2. The same with a different constraint in every call.
 3. With `--before`, an earlier version of the package in that folder is measured in turns with this one, each time in a
    process, so that other load affects both.
-4. With `--wide`, the CPU time and peak memory of `fit` and of explaining some people together, on a simulated table.
+4. With `--wide`, the CPU time and peak memory of `fit` and of explaining some people together, on a simulated table;
+   the time of finding relations and of learning plausibility and usual values is listed separately.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +101,13 @@ def measure_wide(columns: int, rows: int, people: int) -> None:
     """Print the CPU time and the peak memory of each step on a simulated table (step 4)."""
     import resource  # not on Windows
 
-    import mcce
+    import mcce.explainer
+    from mcce.explain.learned import LearnedParts
 
+    parts: dict[str, float] = {}
+    time_part(mcce.explainer, "find_in", "relations", parts)
+    time_part(LearnedParts, "learn_caution", "plausibility", parts)
+    time_part(LearnedParts, "learn_usual", "usual values", parts)
     table = simulate_wide(columns, rows)
     used = [f"x{j}" for j in range(0, 20, 2)]
     center, scale = table[used].mean(), table[used].std()
@@ -113,9 +119,28 @@ def measure_wide(columns: int, rows: int, people: int) -> None:
         steps[name] = partial(explainer.explain, refused, sparse=sparse, progress=False)
     for name, step in steps.items():
         begun, before = time.process_time(), model.seconds
+        parts.clear()
         step()
         seconds, peak = time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-        print(f"{name}: {seconds:.1f} s, of the model {model.seconds - before:.1f} s, peak {peak:.2f} GB", flush=True)
+        shown = "".join(f", {part} {spent:.1f} s" for part, spent in parts.items() if spent >= 0.05)
+        print(
+            f"{name}: {seconds:.1f} s, of the model {model.seconds - before:.1f} s{shown}, peak {peak:.2f} GB",
+            flush=True,
+        )
+
+
+def time_part(owner: Any, name: str, part: str, seconds: dict[str, float]) -> None:
+    """Add the CPU time of a function of a module or class to the seconds of a part."""
+    function = getattr(owner, name)
+
+    @wraps(function)
+    def timed(*arguments: Any, **options: Any) -> Any:
+        begun = time.process_time()
+        answer = function(*arguments, **options)
+        seconds[part] = seconds.get(part, 0.0) + time.process_time() - begun
+        return answer
+
+    setattr(owner, name, timed)
 
 
 def measure_apart(package: Path, people: int) -> dict[str, list[float]]:

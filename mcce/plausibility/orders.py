@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from mcce.base.arrays import Ints
+from mcce.base.arrays import Floats, Ints
 from mcce.plausibility.relations import Relation
 from mcce.plausibility.searched_columns import LOG_FACTORIALS, MOST_SOFT, SearchedColumns, sorted_pairs
 from mcce.plausibility.soft_orders import BY_CHANCE, inner_rows, log_chance_of_soft_order, share_above
@@ -29,12 +29,7 @@ class OrderSearch:
 
     def exact(self) -> list[Relation]:
         """Return the orders that hold in all rows and do not follow from others."""
-        # a <= b holds in all rows if none has both a above the lowest value of b and b below the highest value of a:
-        # the chance of the order is at least that of this, which is hypergeometric.
-        n, above, below = self.n_known, self.n_above, self.n_below
-        least = LOG_FACTORIALS[n - above] + LOG_FACTORIALS[n - below] - LOG_FACTORIALS[n]
-        least -= LOG_FACTORIALS[np.maximum(n - above - below, 0)]
-        may_be = (above + below > n) | (least <= self.columns.least(self.n_tried))
+        may_be = self.least_chances() <= self.columns.least(self.n_tried)
         for a, b in self._pairs(0.0):
             if not may_be[a, b] or self.columns.is_explained(a, b):
                 continue
@@ -64,6 +59,17 @@ class OrderSearch:
             if checked is not None and checked.exceptions:
                 found[a, b] = checked
         return self._direct(found, {**self.ordered, **found})
+
+    def least_chances(self) -> Floats:
+        """Return a lower bound on the log chance of each pair, which excludes most pairs of many columns.
+
+        a <= b holds in all rows if none has both a above the lowest value of b and b below the highest value of a: the
+        chance of the order is at least that of this, which is hypergeometric.
+        """
+        n, above, below = self.n_known, self.n_above, self.n_below
+        apart = np.maximum(n - above - below, 0)
+        found = LOG_FACTORIALS[n - above] + LOG_FACTORIALS[n - below] - LOG_FACTORIALS[n] - LOG_FACTORIALS[apart]
+        return np.where(above + below > n, -np.inf, found)
 
     def chance(self, a: int, b: int) -> float:
         """Return the logarithm of the share of orders of the rows in which a <= b everywhere; infinite if unknown.

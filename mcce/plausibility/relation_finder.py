@@ -798,17 +798,16 @@ class _Finder(SearchedColumns):
     def thresholds(self) -> list[Relation]:
         """Return columns with two values that depend on a threshold of a number, with few exceptions."""
         numbers = [j for j in self.leads(self.numbers) if self.is_plain(j)]
-        flags = [j for j in self.leads(self.varying) if self._two_values(j) is not None]
+        flags = {j: two for j in self.leads(self.varying) if (two := self._two_values(j)) is not None}
         n_tried = len(numbers) * len(flags)
         found: list[Relation] = []
         for x in numbers:
             column = self.screen[:, x]
             known = ~np.isnan(column)
             order = np.argsort(column[known], kind="stable")
-            for y in flags:
+            for y, (low, high) in flags.items():
                 if x == y or self.is_explained(x, y):
                     continue
-                low, high = self._two_values(y) or (0.0, 0.0)
                 is_high = self.screen[known, y][order] == high
                 if _split(is_high)[1] > 2.0 * MOST_EXCEPTIONS * is_high.size + 2.0:
                     continue

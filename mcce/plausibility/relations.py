@@ -371,7 +371,7 @@ def _resolve_levels(relation: Relation, target: ColumnValue, value: Value) -> _R
 def _resolve_equation(relation: Relation, target: ColumnValue, value: Value, schema: Schema) -> _Resolved:
     """Return ``target == value``, to half of the last digit of the target."""
     linear = _linear(value)
-    reads = sorted({target.column, *(_columns(value))})
+    reads = sorted({target.column, *(each.column for each in columns_read(value))})
     coefficients = None if linear is None else {**linear[1], target.column: linear[1].get(target.column, 0.0) - 1.0}
     if coefficients is not None:  # by column of the row, in its unit
         coefficients = {column: weight for column, weight in coefficients.items() if weight != 0.0}
@@ -425,10 +425,6 @@ def resolution(feature: Feature, *others: Feature) -> float:
         return float(0.5 * 10.0**-feature.decimals)
     precision = precision_of(feature)
     return max(precision * each.high - precision * each.low for each in (feature, *others))
-
-
-def _columns(value: Value) -> set[int]:
-    return {part.column for part in columns_read(value)}
 
 
 def _linear(value: Value) -> tuple[float, dict[int, float]] | None:

@@ -96,6 +96,16 @@ def test_at_most_one_percent_of_noise_tables_have_a_relation(n):
     assert sum(has_any(noise(n, seed)) for seed in range(400)) <= 4
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("n", [60, 300])
+def test_at_most_one_percent_of_wide_noise_tables_have_a_relation(n):
+    def wide(seed):
+        parts = [noise(n, 1000 + 3 * seed + k).add_suffix(f"_{k}") for k in range(3)]
+        return pd.concat(parts, axis=1)
+
+    assert sum(has_any(wide(seed)) for seed in range(200)) <= 2
+
+
 def test_repeated_rows_are_not_evidence():
     few = pd.DataFrame({"a": [1, 2, 3, 4], "b": [10, 20, 30, 40], "c": list("wxyz")})
     assert said(pd.concat([few] * 100, ignore_index=True)) == []
@@ -174,6 +184,21 @@ def test_probability_of_an_order_matches_all_permutations(seed):
     log_p = search.chance(0, 1)
     by_chance = np.mean(a[:, None] > b)  # of any two rows
     assert math.isclose(math.exp(log_p), kept) if near < 7 and (near >= 3 or by_chance >= 0.05) else log_p == np.inf
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_of_orders_hold_for_all_permutations(seed):
+    r = rng(seed)
+    a, b = r.integers(0, 4, 6).astype(float), r.integers(0, 4, 6) + r.integers(1, 4)
+    a[: seed % 3] = np.nan
+    X = pd.DataFrame({"a": [0.0, *a, np.nan], "b": [9.0, *b, 4.0]})
+    schema = mcce.Schema.from_data(X)
+    search = OrderSearch(SearchedColumns(schema.encode(X).matrix, schema))
+    known = X.dropna().drop_duplicates().to_numpy().T
+    kept = np.mean([(np.array(each) <= known[1]).all() for each in itertools.permutations(known[0])])
+    assert math.exp(search.least_chances()[0, 1]) <= kept + 1e-12
+    n, above, below = (each[0, 1] for each in (search.n_known, search.n_above, search.n_below))
+    assert above * below * known[0].size ** 2 >= n**2 * (known[0][:, None] > known[1]).sum()
 
 
 @pytest.mark.slow
