@@ -377,12 +377,18 @@ class SparseSearch:
         rows, of = self._rows(crossed, some, acceptance), crossed.of[some]
         admitted = self._admits(rows, of, acceptance)
         some, rows, of, far = some[admitted], rows[admitted], of[admitted], far[admitted]
+        kept, cells = self._reach_floor(rows, of, acceptance, far)
+        return some[kept], cells[kept]
+
+    def _reach_floor(
+        self, rows: Floats, of: Ints, acceptance: Acceptance, far: Floats | float = np.inf
+    ) -> tuple[Bools, Floats]:
+        """Return which rows are at or above the floor and at most `far` from real rows, and their inner scores."""
         fold, far = acceptance.fold[of], np.minimum(far, np.maximum(self.farthest, acceptance.own.distance[of]))
         cells = acceptance.scale.inner(rows, fold, acceptance.origins[of])
         likely = np.where(cells >= self.least, fold, -1)
         near = acceptance.scale.distance(rows, likely, acceptance.origins[of], far)
-        kept = np.flatnonzero((cells >= self.least) & (near <= far))
-        return some[kept], cells[kept]
+        return (cells >= self.least) & (near <= far), cells
 
     def _scoring(
         self, rows: Floats, of: Ints, acceptance: Acceptance, least: float | None = None
@@ -393,13 +399,14 @@ class SparseSearch:
         """
         least = self.least if least is None else least
 
-        def score(some: Ints, least: float = -np.inf) -> Floats:
-            return acceptance.plausibility(rows[some], of[some], least)
+        def score(some: Ints) -> Floats:
+            return acceptance.plausibility(rows[some], of[some])
 
         def admit(some: Ints) -> Bools:
             admitted = self._admits(rows[some], of[some], acceptance)
             if least > -np.inf:
-                admitted[admitted] = score(some[admitted], least) >= least
+                likely = some[admitted]
+                admitted[admitted] = self._reach_floor(rows[likely], of[likely], acceptance)[0]
             return admitted
 
         needless = least == -np.inf and acceptance.admits_all and self.reject is None

@@ -19,6 +19,7 @@ from mcce.base.compiling import entry, inner, reordered
 # mypy: disable-error-code="no-untyped-def"
 
 LEAF = -1
+TOGETHER = 512  # neighbours whose distances are computed before the nearest are compared with a bound
 
 
 @inner
@@ -479,15 +480,21 @@ class KnownDistances(NamedTuple):
 
 
 @inner
+def mean_of(nearest, n):
+    """Return the mean of the smallest of n numbers, of which `nearest` has the smallest."""
+    total = 0.0
+    for a in range(min(nearest.size, n)):
+        total += nearest[a]
+    return max(total / min(nearest.size, n), 0.0)
+
+
+@inner
 def mean_of_smallest(sums, n, nearest):
     """Return the mean of the smallest of n numbers, infinite if n is 0; `nearest` is working memory."""
     nearest[:] = np.inf
     for r in range(n):
         insert_nearest(nearest, sums[r])
-    total = 0.0
-    for a in range(min(nearest.size, n)):
-        total += nearest[a]
-    return max(total / min(nearest.size, n), 0.0) if n > 0 else np.inf
+    return mean_of(nearest, n) if n > 0 else np.inf
 
 
 @entry
@@ -495,8 +502,9 @@ def mean_of_nearest(made, some, others, scale, enough, known, sums, nearest, out
     """Write the mean distance of some rows to their nearest of `others`, which come column by column.
 
     The distances of the origin are cached, or computed first; those of the row are updated for the changed cells only,
-    or computed from scratch if most cells differ. By the triangle inequality, the mean distance is at most that of the
-    origin plus the changes: if this bound is at most enough[i], it is written instead.
+    or computed from scratch if most cells differ. If an upper bound is at most enough[i], it is written instead: the
+    mean distance of the origin plus the changes (the triangle inequality), or the mean distance to the nearest of the
+    first others.
     """
     rows, places, origins = made
     n, n_columns = others.shape[1], origins.shape[1]
@@ -510,31 +518,37 @@ def mean_of_nearest(made, some, others, scale, enough, known, sums, nearest, out
                 n_changed += 1
                 step = abs(x - old) * scale[j] if scale[j] > 0.0 else 1.0
                 steps += step if step == step else 1.0 if x != x else np.inf
-        if 2 * n_changed > n_columns:
-            sums[:n] = 0.0
-            for j in range(n_columns):
-                add_steps(others[j], rows[i, j], scale[j], 1.0, sums)
-            out[i] = mean_of_smallest(sums, n, nearest)
-            continue
+        updated = 2 * n_changed <= n_columns
         base = known.sums[slot]
-        if known.holds[slot] != f:
-            base[:n] = 0.0
+        if updated:
+            if known.holds[slot] != f:
+                base[:n] = 0.0
+                for j in range(n_columns):
+                    add_steps(others[j], origins[f, j], scale[j], 1.0, base)
+                known.holds[slot] = f
+                known.near[slot] = np.nan
+            if enough[i] > 0.0 and known.near[slot] != known.near[slot]:
+                known.near[slot] = mean_of_smallest(base, n, nearest)
+            if known.near[slot] + steps <= enough[i]:
+                out[i] = known.near[slot] + steps
+                continue
+        nearest[:] = np.inf
+        out[i] = np.inf
+        for first in range(0, n, TOGETHER):
+            end = min(first + TOGETHER, n)
+            for r in range(first, end):
+                sums[r] = base[r] if updated else 0.0
             for j in range(n_columns):
-                add_steps(others[j], origins[f, j], scale[j], 1.0, base)
-            known.holds[slot] = f
-            known.near[slot] = np.nan
-        if enough[i] > 0.0 and known.near[slot] != known.near[slot]:
-            known.near[slot] = mean_of_smallest(base, n, nearest)
-        if known.near[slot] + steps <= enough[i]:
-            out[i] = known.near[slot] + steps
-            continue
-        for r in range(n):
-            sums[r] = base[r]
-        for j in range(n_columns):
-            if differ(rows[i, j], origins[f, j]):
-                add_steps(others[j], origins[f, j], scale[j], -1.0, sums)
-                add_steps(others[j], rows[i, j], scale[j], 1.0, sums)
-        out[i] = mean_of_smallest(sums, n, nearest)
+                if not updated:
+                    add_steps(others[j, first:end], rows[i, j], scale[j], 1.0, sums[first:end])
+                elif differ(rows[i, j], origins[f, j]):
+                    add_steps(others[j, first:end], origins[f, j], scale[j], -1.0, sums[first:end])
+                    add_steps(others[j, first:end], rows[i, j], scale[j], 1.0, sums[first:end])
+            for r in range(first, end):
+                insert_nearest(nearest, sums[r])
+            out[i] = mean_of(nearest, end)
+            if out[i] <= enough[i]:
+                break
 
 
 @entry
