@@ -199,13 +199,13 @@ def test_polars_frames():
 def test_single_factual_is_judged_by_the_training_rows():
     found = answers(floor=0.0)
     listed = found.suspicious()
-    who = listed[listed["reasons"] == "contradicts a level"].index[0]
-    assert found[who[0]].suspicious()["reasons"].tolist() == ["contradicts a level"]
+    (who,) = listed.index[listed["reasons"].str.contains("contradicts a level")]
+    assert found[who[0]].suspicious()["reasons"].tolist() == [listed.loc[who, "reasons"]]
 
 
 @pytest.mark.slow
 def test_no_letter_is_written_for_a_suspicious_answer():
-    found = answers()
+    found = answers(n=250)
     letters = mcce.report.letters(found)
     listed = held_back(found).index.get_level_values("id")
     assert len(listed) > len(found.suspicious())  # one line of a feature covers several answers
