@@ -109,15 +109,30 @@ class Distance:
 
     def sums(self, rows: Floats, factuals: Floats) -> Floats:
         """Return the sum of steps of each encoded row to the factual at the same place."""
-        each = np.arange(rows.shape[0])
-        sums: Floats = self._measure(rows, factuals, each, each + 1)[1]
-        return sums
+        if self.table.size:
+            each = np.arange(rows.shape[0])
+            return np.asarray(self._measure(rows, factuals, each, each + 1)[1])
+        return self._sum_scaled(rows, factuals, changed_columns(rows, factuals))
 
     def to_each(self, rows: Floats, others: Floats) -> tuple[Floats, Floats]:
         """Return how many features differ, and the sum of steps, for all pairs: (other rows, rows)."""
         n, m = rows.shape[0], others.shape[0]
-        n_changes, sums = self._measure(rows, others, np.zeros(m, dtype=np.int64), np.full(m, n))
-        return n_changes.reshape(m, n), sums.reshape(m, n)
+        if self.table.size:
+            n_changes, sums = self._measure(rows, others, np.zeros(m, dtype=np.int64), np.full(m, n))
+            return n_changes.reshape(m, n), sums.reshape(m, n)
+        n_changes, sums = np.empty((2, m, n))
+        for k, other in enumerate(others):
+            changed = changed_columns(rows, other)
+            n_changes[k], sums[k] = changed.sum(axis=1), self._sum_scaled(rows, other, changed)
+        return n_changes, sums
+
+    def _sum_scaled(self, rows: Floats, factuals: Floats, changed: Bools) -> Floats:
+        """Return the sums of steps without tables, in plain numpy: few rows do not justify compiling a kernel."""
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers may be as far apart as floats
+            steps = np.abs(rows - factuals) * self.scale
+            steps = np.where((self.scale == 0.0) | np.isnan(steps), self.whole, steps)
+            steps = np.where(changed, steps * steps if self.squared else steps, 0.0)
+        return np.asarray(sum(steps.T, start=np.zeros(rows.shape[0])))  # column by column, as the kernels sum
 
     def _measure(self, rows: Floats, factuals: Floats, begin: Ints, end: Ints) -> Floats:
         """Return how many features differ, and the sum of steps, of rows begin[i] to end[i] to factual i."""

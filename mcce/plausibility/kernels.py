@@ -265,9 +265,9 @@ def associate(classes, weight, table, out):
 
 @entry
 def find_leaves(bins, column, cut, single, left, leaf):
-    """Write the leaf of every row, given by its bins, in one tree."""
+    """Write the leaf of every row, given by its bins, below the node in `leaf`."""
     for i in range(leaf.size):
-        node = 0
+        node = leaf[i]
         while column[node] != LEAF:
             value = bins[column[node], i]
             goes_left = value == cut[node] or (not single[node] and value < cut[node])
@@ -380,19 +380,12 @@ def look_up_origin(row, bins, trees, last, own_bins, share, used):
     for j in range(row.size):
         own_bins[j] = bin_of(row[j], bins.edges, bins.first[j], bins.first[j + 1], last)
     for a in range(trees.targets.size):
-        node = trees.roots[a]
+        node = np.int64(trees.roots[a])
         used[trees.targets[a], a] = True
         while trees.column[node] != LEAF:
             used[trees.column[node], a] = True
             node = child(own_bins, trees, node)
         share[a] = trees.share[trees.left[node], own_bins[trees.targets[a]]]
-
-
-@entry
-def share_cells(rows, some, bins, trees, last, known, share):
-    """Write the shares of some rows by tree; `known` is working memory with one slot."""
-    for i in some:
-        look_up_origin(rows[i], bins, trees, last, known.bins[0], share[i], known.used[0])
 
 
 @entry
@@ -428,7 +421,7 @@ def score_cells(made, some, own, bins, trees, last, known, room, affected, out):
             j = trees.targets[a]
             share, log_share = known.share[slot, a], known.log_share[slot, a]
             if affected[a]:
-                node = trees.roots[a]
+                node = np.int64(trees.roots[a])
                 while trees.column[node] != LEAF:
                     node = child(room, trees, node)
                 share = trees.share[trees.left[node], room[j]]
@@ -575,15 +568,21 @@ class NormalScores(NamedTuple):
     first_level: npt.NDArray[np.int32]
     number: npt.NDArray[np.int32]
     missing: npt.NDArray[np.int32]
-    centre: npt.NDArray[np.float64]
     deviation: npt.NDArray[np.float64]
 
 
 class Precision(NamedTuple):
-    """The precision of the scores in a fold, and one over the roots of its diagonal."""
+    """The precision of the scores in a fold.
+
+    matrix, spread : the precision P, and one over the roots of its diagonal.
+    product, square : P z and z' P z of `row`, a row of missing values.
+    """
 
     matrix: npt.NDArray[np.float64]
     spread: npt.NDArray[np.float64]
+    row: npt.NDArray[np.float64]
+    product: npt.NDArray[np.float64]
+    square: float
 
 
 class KnownNormalScores(NamedTuple):
@@ -625,32 +624,21 @@ def score_of(x, j, scores):
 
 
 @inner
-def expand_row(row, scores, out):
-    """Write the standardised scores of a row."""
-    for e in range(out.size):
-        out[e] = -scores.centre[e] / scores.deviation[e]
-    for j in range(row.size):
-        place = scores.number[j]
-        if place >= 0:
-            out[place] += score_of(row[j], j, scores) / scores.deviation[place]
-        place = indicator_of(row[j], j, scores)
-        if place >= 0:
-            out[place] += 1.0 / scores.deviation[place]
-
-
-@entry
-def expand_rows(rows, scores, out):
-    """Write the standardised scores of rows."""
-    for i in range(rows.shape[0]):
-        expand_row(rows[i], scores, out[i])
-
-
-@inner
-def add_to_scores(place, delta, precision, product):
-    """Add to one score of a row whose P z is `product`; return the increase of z' P z."""
-    added = delta * (2.0 * product[place] + delta * precision[place, place])
-    for e in range(product.size):
-        product[e] += delta * precision[place, e]
+def change_cells(old, new, scores, precision, product):
+    """Replace a row whose P z is `product` by another one; return the increase of z' P z."""
+    added = 0.0
+    for j in range(old.size):
+        if differ(old[j], new[j]):
+            for part in range(3):  # the score of a number, the indicator of the old cell, that of the new one
+                if part == 0:
+                    place, delta = scores.number[j], score_of(new[j], j, scores) - score_of(old[j], j, scores)
+                else:
+                    place, delta = indicator_of(old[j] if part == 1 else new[j], j, scores), 2.0 * part - 3.0
+                if place >= 0:
+                    delta /= scores.deviation[place]
+                    added += delta * (2.0 * product[place] + delta * precision[place, place])
+                    for e in range(product.size):
+                        product[e] += delta * precision[place, e]
     return added
 
 
@@ -665,35 +653,17 @@ def linear_parts(made, some, scores, precision, known, product, residual, square
         f = places[i]
         slot = f % known.holds.size
         if known.holds[slot] != f:
-            expand_row(origins[f], scores, product)
-            known.product[slot] = 0.0
-            for g in range(product.size):  # by rows of the symmetric matrix, which the compiler vectorises
-                for e in range(product.size):
-                    known.product[slot, e] += precision.matrix[g, e] * product[g]
-            known.square[slot] = 0.0
             for e in range(product.size):
-                known.square[slot] += product[e] * known.product[slot, e]
+                known.product[slot, e] = precision.product[e]
+            known.square[slot] = precision.square + change_cells(
+                precision.row, origins[f], scores, precision.matrix, known.product[slot]
+            )
             known.holds[slot] = f
         for e in range(product.size):
             product[e] = known.product[slot, e]
-        squared = known.square[slot]
-        for j in range(rows.shape[1]):
-            x, old = rows[i, j], origins[f, j]
-            if differ(x, old):
-                place = scores.number[j]
-                if place >= 0:
-                    delta = (score_of(x, j, scores) - score_of(old, j, scores)) / scores.deviation[place]
-                    squared += add_to_scores(place, delta, precision.matrix, product)
-                place = indicator_of(old, j, scores)
-                if place >= 0:
-                    squared += add_to_scores(place, -1.0 / scores.deviation[place], precision.matrix, product)
-                place = indicator_of(x, j, scores)
-                if place >= 0:
-                    squared += add_to_scores(place, 1.0 / scores.deviation[place], precision.matrix, product)
-        largest = 0.0
+        square[i] = known.square[slot] + change_cells(origins[f], rows[i], scores, precision.matrix, product)
+        residual[i] = 0.0
         for j in range(rows.shape[1]):
             place = scores.number[j]
             if place >= 0 and rows[i, j] == rows[i, j]:
-                largest = max(largest, abs(product[place]) * precision.spread[place])
-        residual[i] = largest
-        square[i] = squared
+                residual[i] = max(residual[i], abs(product[place]) * precision.spread[place])

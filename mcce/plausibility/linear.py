@@ -26,7 +26,7 @@ import numpy as np
 import scipy
 
 from mcce.base.arrays import Floats, Int32s, Ints
-from mcce.plausibility.kernels import KnownNormalScores, MadeRows, NormalScores, Precision, expand_rows, linear_parts
+from mcce.plausibility.kernels import KnownNormalScores, MadeRows, NormalScores, Precision, linear_parts
 from mcce.storage.fields import FLOAT, INT32, require, stored
 from mcce.storage.state import stateful
 from mcce.table import Feature
@@ -118,9 +118,31 @@ class Linear:
 
     def expand(self, matrix: Floats) -> Floats:
         """Return the standardised scores of encoded rows."""
-        out = np.zeros((matrix.shape[0], self.centre.size))
-        expand_rows(np.ascontiguousarray(matrix), self._scores, out)
+        out = np.tile(-self.centre / self.deviation, (matrix.shape[0], 1))
+        for j, place in enumerate(self.number):
+            values = matrix[:, j]
+            missing = np.isnan(values)
+            if place >= 0:
+                out[:, place] += np.where(missing, 0.0, self._score(j, values)) / self.deviation[place]
+                at = np.full(values.size, -1)
+            else:
+                levels = np.append(self.levels[self.first_level[j] : self.first_level[j + 1]], -1)
+                at = levels[np.where(missing, -1, values).clip(max=levels.size - 1).astype(np.int64)]
+            at = np.where(missing, self.missing[j], at)
+            rows = np.flatnonzero(at >= 0)
+            out[rows, at[rows]] += 1.0 / self.deviation[at[rows]]
         return out
+
+    def _score(self, j: int, values: Floats) -> Floats:
+        """Return the normal scores of the values of a column of numbers, linear between knots."""
+        of_column = slice(self.first[j], self.first[j + 1])
+        knots, scores = self.knots[of_column], self.scores[of_column]
+        if knots.size < 2:
+            return np.full(values.size, scores.sum())
+        low = np.searchsorted(knots[1:-1], values, side="right")
+        share = (values - knots[low]) / (knots[low + 1] - knots[low])
+        between = scores[low] + share * (scores[low + 1] - scores[low])
+        return np.where(values <= knots[0], scores[0], np.where(values >= knots[-1], scores[-1], between))
 
     def parts(self, made: MadeRows, fold: Ints, known: KnownNormalScores) -> tuple[Floats, Floats]:
         """Return the largest absolute residual of rows, and their squared distance; 0 for those of fold -1."""
@@ -140,12 +162,18 @@ class Linear:
     def _scores(self) -> NormalScores:
         return NormalScores(
             self.knots, self.scores, self.first, self.levels, self.first_level, self.number, self.missing,
-            self.centre, self.deviation,
+            self.deviation,
         )  # fmt: skip
 
     @cached_property
     def _precisions(self) -> list[Precision]:
-        return [Precision(each, 1.0 / np.sqrt(np.diag(each))) for each in self.precision]
+        row = np.full(self.number.size, np.nan)
+        z = self.expand(row[None])[0]
+        products = [(each * z).sum(axis=1) for each in self.precision]
+        return [
+            Precision(each, 1.0 / np.sqrt(np.diag(each)), row, product, float((z * product).sum()))
+            for each, product in zip(self.precision, products)
+        ]
 
 
 def folds_of(fold: Ints) -> list[int]:

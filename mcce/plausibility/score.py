@@ -67,7 +67,6 @@ from mcce.plausibility.kernels import (
     mean_of_nearest,
     move_origins,
     score_cells,
-    share_cells,
 )
 from mcce.plausibility.linear import Linear, folds_of
 from mcce.rng import hash_rows
@@ -197,6 +196,15 @@ class Conditionals:
         require(
             bool((self.left[inner] > inner).all() and (self.left[inner] < n - 1).all()), "left has an invalid child"
         )
+
+    def shares(self, bins: Bytes) -> Floats:
+        """Return the share of each target cell of rows, given by their bins, column by column."""
+        share = np.empty((bins.shape[1], self.targets.size))
+        for a, (target, root) in enumerate(zip(self.targets, self.roots)):
+            leaf = np.full(bins.shape[1], root, dtype=np.int64)
+            find_leaves(bins, self.column, self.cut, self.single, self.left, leaf)
+            share[:, a] = self.share[self.left[leaf], bins[target]]
+        return share
 
 
 @stateful("plausibility.Joint")
@@ -393,9 +401,9 @@ class Plausibility:
         """Return the plausibility of factuals."""
         rows, fold = rowwise(factuals), self.fold_of(factuals)
         share = np.empty((rows.shape[0], self.conditionals[0].targets.size))
-        room = self._room_for_cells(1)
         for k in folds_of(fold):
-            share_cells(rows, np.flatnonzero(fold == k), self._bins[k], self._trees[k], BINS - 1, room, share)
+            some = np.flatnonzero(fold == k)
+            share[some] = self.conditionals[k].shares(self.binning.encode(rows[some]))
         origins = self.origins(rows)
         return Own(rows, share, self._joint(rows, fold, origins)[0], self.distance(rows, fold, origins))
 
@@ -731,7 +739,7 @@ def _grow_fold(
         table: Floats = np.bincount(number[leaf] * BINS + learned[j], weight, leaves.size * BINS).astype(np.float64)
         log_density = target.log_density(table.reshape(leaves.size, BINS))
         left[leaves] = number[leaves]
-        at = np.empty(in_fold.size, dtype=np.int64)
+        at = np.zeros(in_fold.size, dtype=np.int64)
         find_leaves(judged, column, cut, single, left, at)
         density[a] = log_density[number[at], judged[j]]
         grown.append(_Grown(column, cut, single, left, log_density))

@@ -4,10 +4,8 @@ from benchmarks import first_use
 
 # the kernels that README's ten lines call; one more costs about a second at the first use
 KERNELS = {
-    "_hash_cells", "expand_rows", "find_leaves", "grow_cells", "grow_nodes", "linear_parts", "log_densities",
-    "mark_first", "mean_of_nearest",
-    "measure_candidates", "pick_donor", "route_any", "route_numbers", "score_cells", "share_cells",
-    "step_table",
+    "_hash_cells", "find_leaves", "grow_cells", "grow_nodes", "linear_parts", "log_densities", "mark_first",
+    "mean_of_nearest", "pick_donor", "route_any", "route_numbers", "score_cells", "step_table",
 }  # fmt: skip
 
 
