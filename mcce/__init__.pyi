@@ -109,6 +109,7 @@ from .model.decisions import OneOf as OneOf
 from .model.decisions import Several as Several
 from .model.robustness import Robust as Robust
 from .model.robustness import bootstrap_refits as bootstrap_refits
+from .plausibility.joint_density import joint_density as joint_density
 from .plausibility.relation_finder import find_relations as find_relations
 from .plausibility.relations import tied as tied
 from .privacy.account import PrivacyAccount as PrivacyAccount

@@ -20,8 +20,8 @@ PAGE = Path(__file__).resolve().parents[1] / "vignettes" / "api.md"
 
 EXPLAINING = """
     MCCE Counterfactuals Interval Names Not OneOf Privacy PrivacyAccount Robust Several
-    allow card k_anonymous no_copies only per_factual rule bootstrap_refits find_relations gower_distance suggest_fixed
-    tied transitions available_constraints available_measures register_constraint register_measure
+    allow card k_anonymous no_copies only per_factual rule bootstrap_refits find_relations gower_distance joint_density
+    suggest_fixed tied transitions available_constraints available_measures register_constraint register_measure
 """
 CHAIN = "Auto ChainModel Graph Schema available_generators compare_conditionals register_generator"
 SAMPLERS = """
