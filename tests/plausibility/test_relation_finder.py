@@ -97,10 +97,9 @@ def test_at_most_one_percent_of_noise_tables_have_a_relation(n):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("n", [60, 300])
-def test_at_most_one_percent_of_wide_noise_tables_have_a_relation(n):
+def test_at_most_one_percent_of_wide_noise_tables_have_a_relation():
     def wide(seed):
-        parts = [noise(n, 1000 + 3 * seed + k).add_suffix(f"_{k}") for k in range(3)]
+        parts = [noise(60, 1000 + 3 * seed + k).add_suffix(f"_{k}") for k in range(3)]
         return pd.concat(parts, axis=1)
 
     assert sum(has_any(wide(seed)) for seed in range(200)) <= 2
