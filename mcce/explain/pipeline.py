@@ -202,11 +202,11 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
 
     A counterfactual is unfit if it has a reason not to be sent (`mcce.plausibility.stop_reasons`) or a long step, or if
     a change makes the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is
-    rare with the salary of a draw. The same draws are therefore crossed again, without these columns and without values
-    that a reason excludes; and at first without long steps, if long or far steps are the only reasons. If this gives no
-    counterfactual, far steps are allowed, unless they are the only reason, and for harmful changes finally all values
-    in the other columns. New rows that are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are
-    below the floor are skipped.
+    rare with the salary of a draw. The same draws are therefore searched again without changes of these columns, at
+    first with all values in the other columns. If the row that is found is not fit, and for other reasons, values that
+    a reason excludes are skipped: all but far steps, unless they are the only reason, then these, and finally long
+    steps, if long or far steps are the only reasons. The search ends when nothing is found. New rows that are less
+    unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the floor are skipped.
     """
     problem = acceptance.problem
     if not (problem.settings.sparse and problem.order.is_of_distances):
@@ -227,10 +227,10 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
         long, far, others = np.isin(serious, (1, 2)) & ~harmful, (serious > 1) | harmful, serious > 2
         stages = list(zip(problem.stops.nested, (long, far, others)))
     most = _most_changes(acceptance, found)
-    again = found.take(slice(0))
-    for stops, searched_again in (*stages, (None, harmful)):
-        which = left[searched_again[left]]
-        which = which[~np.isin(which, again.owner)]
+    parts: list[Winners] = []  # of the strictest search first
+    done = np.zeros(len(acceptance), dtype=bool)  # nothing was found, or enough rows that are fit
+    for stops, searched_again in ((None, harmful), *stages[::-1]):
+        which = left[(searched_again & ~done)[left]]
         if not which.size:
             continue
         rule = acceptance.take(which)
@@ -238,18 +238,25 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
         rule = rule.for_problem(replace(problem, stops=stops, avoids_stops=True), limits)
         new = search(rule, candidates.take(which)).of_factuals(which)
         new = new.take((new.plausibility >= acceptance.least) & (new.measures[:, 0] <= most[new.owner]))
-        again = Winners.join([again, new.take(_is_less_unfit(acceptance, new, found, reasons))])
-    redone = np.isin(found.owner, again.owner)
-    fit = np.append(np.ones(again.owner.size, dtype=bool), ~unfit[redone])
-    chosen = prefer_fit(acceptance, Winners.join([again, found.take(redone)]), fit)
+        new = new.take(_is_less_unfit(acceptance, new, found, reasons))
+        parts.insert(0, new)
+        n_fit = np.bincount(new.owner[acceptance.seriousness(new.rows, new.owner) == 0], minlength=done.size)
+        done[which] = (n_fit[which] >= problem.settings.n_counterfactuals) | ~np.isin(which, new.owner)
+    redone = np.isin(found.owner, np.concatenate([part.owner for part in parts]))
+    unfitness = np.append(
+        np.repeat(np.arange(len(parts)), [part.owner.size for part in parts]),
+        np.where(unfit[redone], len(parts), 0),
+    )
+    chosen = prefer_fit(acceptance, Winners.join([*parts, found.take(redone)]), unfitness)
     return Winners.join([found.take(~redone), chosen])
 
 
 def _limits(acceptance: Acceptance, stops: StopRules | None, kept: Bools, most: Floats) -> Limits:
     """Return limits that exclude changes in some columns, values that a reason excludes, and too many changes."""
     limits = Limits.none(*kept.shape)
-    for j in acceptance.problem.mutable.tolist() if stops is not None else ():
-        limits.low[:, j], limits.high[:, j] = stops.bounds(j, acceptance.matrix)
+    if stops is not None:
+        for j in acceptance.problem.mutable.tolist():
+            limits.low[:, j], limits.high[:, j] = stops.bounds(j, acceptance.matrix)
     limits.low[kept], limits.high[kept] = np.inf, -np.inf
     return replace(limits, most=most)
 
@@ -275,15 +282,17 @@ def _most_changes(acceptance: Acceptance, found: Winners) -> Floats:
     return fewest + MORE_CHANGES
 
 
-def prefer_fit(acceptance: Acceptance, found: Winners, fit: Bools) -> Winners:
-    """Return the best fit rows of each factual, followed by its best other rows if these are too few.
+def prefer_fit(acceptance: Acceptance, found: Winners, unfitness: Ints) -> Winners:
+    """Return the best of the least unfit rows of each factual, followed by more unfit ones if these are too few.
 
-    A fit row may have one change more (`MORE_CHANGES`) than the row of its factual with the fewest. Diverse rows are
-    taken in the order in which they were chosen, fit ones first, and returned in the order of the measures.
+    `unfitness` is 0 for fit rows, and larger for others. Rows may have one change more (`MORE_CHANGES`) than the row of
+    their factual with the fewest. Diverse rows are taken in the order in which they were chosen, fit ones first, and
+    returned in the order of the measures.
     """
     settings = acceptance.problem.settings
-    fit = fit & (found.measures[:, 0] <= _most_changes(acceptance, found)[found.owner])
-    ranked = [found.take(fit), found.take(~fit)]
+    within = found.measures[:, 0] <= _most_changes(acceptance, found)[found.owner]
+    unfitness = np.where(within, unfitness, max(1, int(unfitness.max(initial=0))))
+    ranked = [found.take(unfitness == each) for each in np.unique(unfitness)] or [found]
     if not settings.diverse:
         ranked = [best_of(acceptance, each, settings.n_counterfactuals) for each in ranked]
     found = Winners.join(ranked)
@@ -368,7 +377,7 @@ def _join_rounds(acceptance: Acceptance, found: Winners) -> Winners:
         found = found.prefer(found.plausibility >= problem.least)
         if problem.order.is_of_distances:
             found = drop_harmful(acceptance, found)
-            return prefer_fit(acceptance, found, acceptance.seriousness(found.rows, found.owner) == 0)
+            return prefer_fit(acceptance, found, np.minimum(acceptance.seriousness(found.rows, found.owner), 1))
     return best_of(acceptance, found, problem.settings.n_counterfactuals)
 
 
