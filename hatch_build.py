@@ -26,6 +26,7 @@ def compile_kernels(folder: Path) -> None:
 
     import mcce
     from mcce.base.compiling import pack
+    from mcce.distances.measures import gower
 
     loans = mcce.datasets.load_loans()
     model = HistGradientBoostingClassifier(categorical_features="from_dtype", random_state=0).fit(loans.X, loans.y)
@@ -37,6 +38,9 @@ def compile_kernels(folder: Path) -> None:
         explainer.fit(table)
         explainer.explain(table[refused].head(20))
         explainer.explain(table[refused].head(20), sparse=True)
+    schema = explainer.generator_.schema_
+    rows = schema.encode(loans.X.head(2)).matrix
+    gower(schema.features)._measure(rows, rows, np.arange(2), np.arange(1, 3))  # explain needs it if few rows are valid
     folder.mkdir()
     kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher)]
     written = pack([each for each in kernels if not each.targetoptions.get("no_cpython_wrapper")], folder)
