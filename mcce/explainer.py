@@ -397,9 +397,9 @@ class MCCE(Learner):
         measures : name, function, several of them, or None
             Measures that order the counterfactuals, the first one first; None is ("L0", "gower"), the paper's order.
             With `sparse` and caution, None orders by L0 and then by a distance that is robust to long tails. Names are
-            those of `mcce.distances.measures`, "plausibility" with `sparse`, and registered measures
-            (`mcce.register_measure`). A function of the candidates (DataFrame) and the factual (Series) returns small
-            values for good candidates.
+            "L0", "gower", "gower_sum", "l2", "l1_raw", "l2_raw", "mad", "hvdm", "ivdm" (`mcce.distances.measures`),
+            "plausibility" with `sparse`, and registered measures (`mcce.register_measure`). A function of the
+            candidates (DataFrame) and the factual (Series) returns small values for good candidates.
         feature_weights : dict or None
             Weights of features in these distances; 1 for features that are not listed.
         max_changes, max_gower : int, float or None

@@ -82,7 +82,7 @@ class DrawsUnfitted(MarginalSampler):
 
 class FailsUnfitted(MarginalSampler):
     def sample(self, given, rng, within=None):
-        self.donors_.size  # noqa: B018
+        self.table_.size  # noqa: B018
         return super().sample(given, rng, within)
 
 
