@@ -98,7 +98,7 @@ class Case:
     def judge(self, moved: pd.DataFrame, owner: np.ndarray) -> list[str]:
         """Return the figures of changed rows: share at the floor, share in range, coverage at the floor, L0, cost."""
         options: dict[str, Any] = {"measures": None, "feature_weights": None, "n_samples": 1000, "floor": None}
-        problem = self.explainer._problem(self.explainer._demands(read(())), None, None, sparse=True, **options)
+        problem = self.explainer._problem(read(()), None, None, sparse=True, **options)
         schema = problem.generator.schema_
         own, rows = (schema.encode(each, "rows").matrix for each in (self.people, moved))
         acceptance = Acceptance(problem, own, self.people.index)

@@ -252,7 +252,7 @@ def _new_loans(n_train: int, n_factuals: int) -> Problem:
     loans = load_loans(n_train)
     model = HistGradientBoostingClassifier(max_iter=50, random_state=0, categorical_features="from_dtype")
     score, decision = Probability(model.fit(loans.X, loans.wanted.astype(int))), Interval(0.9, 1.0)
-    others = load_loans(int(2.5 * n_factuals) + 500, seed=1).X
+    others = load_loans(int(2.5 * n_factuals) + 500, random_state=1).X
     factuals = others[~decision.contains(score(others))].iloc[:n_factuals]
     categorical = [c for c in others.columns if isinstance(others[c].dtype, pd.CategoricalDtype)]
     return Problem(loans.X, factuals, score, decision, loans.fixed, categorical, False)

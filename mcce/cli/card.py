@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from mcce.cli.console import DONE, notify
-from mcce.cli.fitting import load_explainer, read_like, values_of
+from mcce.cli.fitting import load_explainer, read_values
 from mcce.cli.outputs import check_outputs
 from mcce.cli.tables import ReadOptions
 from mcce.diagnostics.card import card
@@ -20,7 +20,7 @@ def run_card(arguments: argparse.Namespace) -> int:
     rows = None
     if arguments.rows is not None:
         schema = explainer.generator_.schema_
-        rows = values_of(read_like("--rows", arguments.rows, schema, ReadOptions()), schema)
+        rows = read_values("--rows", arguments.rows, schema, ReadOptions())
     made = card(explainer, rows, title=arguments.title)
     if arguments.out is None:
         print(made, end="")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mcce.cli.console import DONE
-from mcce.cli.fitting import load_explainer, read_like, values_of
+from mcce.cli.fitting import load_explainer, read_values
 from mcce.cli.tables import ReadOptions
 from mcce.exceptions import InputError
 from mcce.table.spreadsheet import escape_formulas
@@ -29,8 +29,8 @@ def run_disclosure(arguments: argparse.Namespace) -> int:
         settings["constraints"] = Path(arguments.constraints)
     found = disclosure(
         explainer,
-        values_of(read_like("--train", arguments.train, schema, options), schema),
-        holdout=values_of(read_like("--holdout", arguments.holdout, schema, options), schema),
+        read_values("--train", arguments.train, schema, options),
+        holdout=read_values("--holdout", arguments.holdout, schema, options),
         keys=arguments.keys,
         targets=arguments.targets,
         k=arguments.k,

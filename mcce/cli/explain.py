@@ -66,7 +66,7 @@ def run_explain(given: argparse.Namespace) -> int:
         raise InputError("--rules needs the plausibility floor; add --sparse.")
     if arguments.letters is not None:
         read_texts(arguments.language, arguments.texts)
-    outputs = Outputs.of(arguments)
+    outputs = Outputs.from_arguments(arguments)
     constraints = read_constraints(arguments)
     as_given = copy.copy(arguments)  # without values that are set below
     job = (fit_files if arguments.explainer is None else load_files)(arguments, constraints)

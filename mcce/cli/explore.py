@@ -11,7 +11,7 @@ import sys
 import webbrowser
 
 from mcce.cli.console import DONE, notify
-from mcce.cli.fitting import load_explainer, read_like, values_of
+from mcce.cli.fitting import load_explainer, read_like, read_values, values_of
 from mcce.cli.tables import ReadOptions, name_rows
 
 
@@ -26,7 +26,7 @@ def run_explore(arguments: argparse.Namespace) -> int:
     rows = read_like("PEOPLE", arguments.people, schema, options, arguments.sheet, arguments.id)
     people, training = values_of(name_rows(rows, arguments.id), schema), None
     if arguments.train is not None:
-        training = values_of(read_like("--train", arguments.train, schema, options, arguments.sheet), schema)
+        training = read_values("--train", arguments.train, schema, options, arguments.sheet)
     session = ExplorerSession(explainer, people, training)
 
     def announce(address: str) -> None:

@@ -177,6 +177,14 @@ def values_of(rows: TableFile, schema: Schema) -> pd.DataFrame:
     return rows.read(rows.find_readings(schema.names))
 
 
+def read_values(role: str, path: str, schema: Schema, options: ReadOptions, sheet: str | None = None) -> pd.DataFrame:
+    """Return the rows of a file as values of the training columns; raise if there are none."""
+    rows = read_like(role, path, schema, options, sheet)
+    if not len(rows.table):
+        raise InputError(f"{role} {path} has a header but no rows; give some.")
+    return values_of(rows, schema)
+
+
 def readings_of(schema: Schema) -> dict[Any, Reading]:
     """Return the kinds of the training columns; date formats are detected in a file."""
     found = {}

@@ -66,7 +66,7 @@ class Outputs:
     force: bool
 
     @classmethod
-    def of(cls, arguments: argparse.Namespace) -> Outputs:
+    def from_arguments(cls, arguments: argparse.Namespace) -> Outputs:
         """Return the checked files of the arguments."""
         table = None if arguments.out in (None, "-") else Path(arguments.out)
         if table is not None and not table.name:  # the current folder or the root

@@ -40,7 +40,7 @@ class TrainingRows:
         require(self.hashes.size > 0, "hashes are empty")
 
     @classmethod
-    def of(cls, matrix: Floats) -> TrainingRows:
+    def from_matrix(cls, matrix: Floats) -> TrainingRows:
         return cls(hash_rows(matrix))
 
     def contain(self, rows: Floats) -> Bools:
@@ -76,7 +76,7 @@ class TrainingKeys:
         require(np.unique(hash_rows(self.values)).size == len(self.counts), "values are repeated")
 
     @classmethod
-    def of(cls, matrix: Floats, columns: Sequence[int]) -> TrainingKeys:
+    def from_matrix(cls, matrix: Floats, columns: Sequence[int]) -> TrainingKeys:
         """Count the keys of encoded training rows."""
         values = matrix[:, list(columns)] + 0.0  # no -0
         _, first, counts = np.unique(hash_rows(values), return_index=True, return_counts=True)

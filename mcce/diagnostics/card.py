@@ -36,8 +36,8 @@ LIMITS = (
     "Answers describe the fitted model. Whether its decisions are fair or lawful is a separate question.",
 )
 PLAUSIBLE = (
-    "Sparse answers have by default a plausibility of at least {floor:g}: the share of real rows that look as unusual "
-    "or more so, measured on rows that the scale was not learned from. One real row in {one:.0f} would be rejected. A "
+    "Sparse answers have by default a plausibility of at least {floor:g}: the share of real rows that are at least as "
+    "unusual, measured on rows that the scale was not learned from. One real row in {one:.0f} would be rejected. A "
     "less plausible row is returned only if nothing else was found, and is marked."
 )
 NOT_PRIVATE = (

@@ -38,7 +38,7 @@ WORDS = {
     "gower": "Gower distance to the factual, mean over the features",
     "gower_sum": "the same, summed over the features (the paper's L1)",
     "distance": f"summed Gower distance to the {NEIGHBOURS} nearest training rows",
-    "plausibility": "share of real rows that look as unusual or more so",
+    "plausibility": "share of real rows that are at least as unusual",
     "explained": "share of the factuals with a counterfactual",
     "above_floor": "share of these at or above the floor",
     "rows_queried": "rows that the model was queried about, per factual",

@@ -113,7 +113,7 @@ class LearnedParts:
             self.generator.require_training_rows("no_copies()", "leave it out.")
         if self.generator.privacy is None and self.rows is None and (needed or self.has_rows):
             hashes = self.generator.training_hashes_ if self.has_rows else None
-            self.rows = TrainingRows.of(self.training.matrix()) if hashes is None else TrainingRows(hashes)
+            self.rows = TrainingRows.from_matrix(self.training.matrix()) if hashes is None else TrainingRows(hashes)
         return self.rows
 
     def learn_anonymity(self, given: Sequence[Constraint]) -> Anonymity | None:
@@ -126,7 +126,9 @@ class LearnedParts:
         if columns not in self.keys:
             constraint = Setting("constraints", [call("mcce.k_anonymous", ...)])
             remedy = "Fit with ", constraint, ", or explain with it once before saving."
-            self.keys[columns] = TrainingKeys.of(self.training.matrix(remedy, needed_by="k_anonymous"), columns)
+            self.keys[columns] = TrainingKeys.from_matrix(
+                self.training.matrix(remedy, needed_by="k_anonymous"), columns
+            )
         return anonymity_of(combined.k, self.keys[columns])
 
     def learn_worlds(self, progress: bool | None) -> tuple[ChainModel, ...]:

@@ -71,6 +71,7 @@ from mcce.plausibility.stop_reasons import StopRules
 FIRST_DRAWS, MOST_DRAWS = 500, 16_000
 TOLERANCE = 0.02  # tolerance of the summed Gower distance
 MORE_CHANGES = 1  # additional changes that a row fit to be sent may have
+UNFIT = 9  # the place of unfit rows that were not searched again, after those of all searches
 TRIED_FACTUALS, TRIED_DRAWS = 100, 100
 
 FINISHING: tuple[Callable[[Acceptance, Winners], Winners], ...] = (round_for_display, mark_incidental, add_measures)
@@ -228,8 +229,9 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
         stages = list(zip(problem.stops.nested, (long, far, others)))
     most = _most_changes(acceptance, found)
     parts: list[Winners] = []  # of the strictest search first
+    unfitness: list[Ints] = []  # of their rows; it depends on the search, not on the searches for other factuals
     done = np.zeros(len(acceptance), dtype=bool)  # nothing was found, or enough rows that are fit
-    for stops, searched_again in ((None, harmful), *stages[::-1]):
+    for place, (stops, searched_again) in reversed([*enumerate((*stages, (None, harmful)), 1)]):
         which = left[(searched_again & ~done)[left]]
         if not which.size:
             continue
@@ -238,16 +240,16 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
         rule = rule.for_problem(replace(problem, stops=stops, avoids_stops=True), limits)
         new = search(rule, candidates.take(which)).of_factuals(which)
         new = new.take((new.plausibility >= acceptance.least) & (new.measures[:, 0] <= most[new.owner]))
-        new = new.take(_is_less_unfit(acceptance, new, found, reasons))
+        of_new = _reasons_and_harm(acceptance, new, harm_of_changes(acceptance, new))
+        less = _are_less_unfit(acceptance, new, of_new, found, reasons)
+        new, of_new = new.take(less), of_new[less]
         parts.insert(0, new)
+        unfitness.insert(0, np.where(of_new.any(axis=1), place, 0))
         n_fit = np.bincount(new.owner[acceptance.seriousness(new.rows, new.owner) == 0], minlength=done.size)
         done[which] = (n_fit[which] >= problem.settings.n_counterfactuals) | ~np.isin(which, new.owner)
     redone = np.isin(found.owner, np.concatenate([part.owner for part in parts]))
-    unfitness = np.append(
-        np.repeat(np.arange(len(parts)), [part.owner.size for part in parts]),
-        np.where(unfit[redone], len(parts), 0),
-    )
-    chosen = prefer_fit(acceptance, Winners.join([*parts, found.take(redone)]), unfitness)
+    unfitness.insert(0, np.where(unfit[redone], UNFIT, 0))
+    chosen = prefer_fit(acceptance, Winners.join([found.take(redone), *parts]), np.concatenate(unfitness))
     return Winners.join([found.take(~redone), chosen])
 
 
@@ -266,9 +268,8 @@ def _reasons_and_harm(acceptance: Acceptance, found: Winners, harm: Floats) -> F
     return np.column_stack([acceptance.seriousness(found.rows, found.owner), harm.sum(axis=1)])
 
 
-def _is_less_unfit(acceptance: Acceptance, new: Winners, found: Winners, reasons: Floats) -> Bools:
+def _are_less_unfit(acceptance: Acceptance, new: Winners, of_new: Floats, found: Winners, reasons: Floats) -> Bools:
     """Return which new rows are fit, or less unfit than all rows found before for their factual."""
-    of_new = _reasons_and_harm(acceptance, new, harm_of_changes(acceptance, new))
     _, rank = np.unique(np.concatenate([reasons, of_new]), axis=0, return_inverse=True)
     least = np.full(len(acceptance), rank.size)
     np.minimum.at(least, found.owner, rank[: found.owner.size])
@@ -285,13 +286,13 @@ def _most_changes(acceptance: Acceptance, found: Winners) -> Floats:
 def prefer_fit(acceptance: Acceptance, found: Winners, unfitness: Ints) -> Winners:
     """Return the best of the least unfit rows of each factual, followed by more unfit ones if these are too few.
 
-    `unfitness` is 0 for fit rows, and larger for others. Rows may have one change more (`MORE_CHANGES`) than the row of
-    their factual with the fewest. Diverse rows are taken in the order in which they were chosen, fit ones first, and
-    returned in the order of the measures.
+    `unfitness` is 0 for fit rows, and at most `UNFIT` for others. Rows may have one change more (`MORE_CHANGES`) than
+    the row of their factual with the fewest; others count as unfit. Diverse rows are taken in the order in which they
+    were chosen, fit ones first, and returned in the order of the measures.
     """
     settings = acceptance.problem.settings
     within = found.measures[:, 0] <= _most_changes(acceptance, found)[found.owner]
-    unfitness = np.where(within, unfitness, max(1, int(unfitness.max(initial=0))))
+    unfitness = np.where(within, unfitness, UNFIT)
     ranked = [found.take(unfitness == each) for each in np.unique(unfitness)] or [found]
     if not settings.diverse:
         ranked = [best_of(acceptance, each, settings.n_counterfactuals) for each in ranked]
@@ -377,7 +378,9 @@ def _join_rounds(acceptance: Acceptance, found: Winners) -> Winners:
         found = found.prefer(found.plausibility >= problem.least)
         if problem.order.is_of_distances:
             found = drop_harmful(acceptance, found)
-            return prefer_fit(acceptance, found, np.minimum(acceptance.seriousness(found.rows, found.owner), 1))
+            return prefer_fit(
+                acceptance, found, np.where(acceptance.seriousness(found.rows, found.owner) > 0, UNFIT, 0)
+            )
     return best_of(acceptance, found, problem.settings.n_counterfactuals)
 
 

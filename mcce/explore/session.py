@@ -43,6 +43,7 @@ from mcce.explore.words import (
     CAUTIONS,
     FIGURES,
     MEASURES,
+    SHARES_IN_FIGURES,
     interval_text,
     measure_text,
     reason_text,
@@ -515,7 +516,8 @@ class ExplorerSession:
         cautions = held_back(found)["reasons"].str.split(", ").explode().value_counts()
         lacking = found.unexplained["reason"].map(self._reason).value_counts()
         summary = found.summary()["value"]
-        figures = [[words, measure_text(name, summary[name])] for name, words in FIGURES.items() if name in summary]
+        shown = {name: words for name, words in FIGURES.items() if name in summary}
+        figures = [[words, measure_text(name, summary[name], SHARES_IN_FIGURES)] for name, words in shown.items()]
         return {
             "tables": [
                 _table("In figures", ["", "value"], figures),

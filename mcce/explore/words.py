@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -39,13 +39,8 @@ MEASURES = {
     "above_floor": "as plausible as required",
     "rows_queried": "queries of the model for each person",
 }
-SHARES = (  # figures and measures that are shares
-    "mean plausibility",
-    "same changed features if drawn again",
-    "plausibility",
-    "explained",
-    "above_floor",
-)
+SHARES = ("plausibility", "explained", "above_floor")  # measures that are shares
+SHARES_IN_FIGURES = ("mean plausibility", "same changed features if drawn again")
 CAUTIONS = {
     BELOW: "less plausible than required",
     UNUSUAL_DIRECTION: "a change opposite to the usual direction",
@@ -56,11 +51,11 @@ CAUTIONS = {
 }
 
 
-def measure_text(name: str, value: Any) -> str:
-    """Return a figure or a measure as text; empty if missing."""
+def measure_text(name: str, value: Any, shares: Collection[str] = SHARES) -> str:
+    """Return a measure, or a figure with other names of shares, as text; empty if missing."""
     if pd.isna(value):
         return ""
-    return share_text(float(value)) if name in SHARES else value_text(value, 3)
+    return share_text(float(value)) if name in shares else value_text(value, 3)
 
 
 def interval_text(name: str, mean: float, low: float, high: float) -> str:

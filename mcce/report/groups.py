@@ -61,7 +61,7 @@ WORDS = {
     "gower": "Gower distance to the factual, mean over the features",
     "L0": "features changed, mean",
     "explained": "share of the factuals with a counterfactual",
-    "plausibility": "share of real rows that look as unusual or more so",
+    "plausibility": "share of real rows that are at least as unusual",
 }
 _EXPLAINED = list(WORDS).index("explained")
 

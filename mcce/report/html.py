@@ -221,7 +221,7 @@ LEGEND = (
     "{}: the prediction of the model. Changes: the number of changed features. Distance: the difference from the case, "
     "from 0 (equal) to 1 (far apart)."
 )
-PLAUSIBILITY = " Plausibility: the share of real rows that look as unusual or more so."
+PLAUSIBILITY = " Plausibility: the share of real rows that are at least as unusual."
 CONSTRAINTS = (
     "No row on this page violates one of these constraints. The more rows drawn without constraints violate one, the "
     "more restrictive it is. A row drawn within all of them is dropped where no value is allowed."

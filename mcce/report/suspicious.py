@@ -219,7 +219,7 @@ def _below(answers: Answered) -> Iterator[Suspicion]:
         return
     for row in np.flatnonzero(answers.plausibility < answers.floor - 1e-9).tolist():
         share = value_text(100 * float(answers.plausibility[row]), 2)
-        yield Suspicion(row, BELOW, None, f"only {share}% of real rows are as unusual or more so")
+        yield Suspicion(row, BELOW, None, f"only {share}% of real rows are at least as unusual")
 
 
 def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicion:

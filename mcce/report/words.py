@@ -103,7 +103,7 @@ def care_sentence(plausibility: float, floor: float) -> str:
     """Return the warning about a counterfactual below the floor of plausibility."""
     share = "hardly any" if plausibility < 0.001 else f"{value_text(100 * plausibility, 3)}%"
     return (
-        f"Use with caution: {share} of the real rows look as unusual as this one or more so; at least "
+        f"Use with caution: {share} of the real rows are at least as unusual as this one; "
         f"{value_text(100 * floor, 3)}% were required."
     )
 

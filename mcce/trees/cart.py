@@ -60,7 +60,7 @@ def grow(
         options = {"min_split": min_split, "min_leaf": min_leaf, "max_depth": max_depth, "cp": cp}
         repeated = np.repeat(np.arange(given.n_rows), counts)
         return each_donor_once(grow(given, target, rows=repeated, **options))  # type: ignore[arg-type]
-    ranking = ColumnRanks.of(given)
+    ranking = ColumnRanks.from_table(given)
     positions = np.array(given.positions, dtype=np.int64)
     how, slot = ranking.how[positions], ranking.slot[positions]
     weights = None if rows is not None else target.weights

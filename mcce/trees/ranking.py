@@ -46,7 +46,7 @@ class ColumnRanks:
     offset: npt.NDArray[np.int64]
 
     @classmethod
-    def of(cls, table: Table) -> ColumnRanks:
+    def from_table(cls, table: Table) -> ColumnRanks:
         """Return the ranking of a table's root, computed at the first request."""
         return table.shared("ranking", _rank)
 

@@ -263,3 +263,9 @@ def test_unknown_samplers_raise(capsys):
     said = capsys.readouterr().err
     assert "--samplers names crat; there are " in said
     assert " cart," in said
+
+
+def test_many_new_loans_are_distinct_refusals():
+    problem = settings._new_loans(300, 200)
+    assert len(problem.factuals.drop_duplicates()) == 200
+    assert not problem.decision.contains(problem.score(problem.factuals)).any()

@@ -41,3 +41,6 @@ def test_invalid_arguments_are_reported(command, tmp_path, capsys):
     (tmp_path / "holdout.csv").write_text("\n".join([text[0], "f,1,2", *text[1:]]))
     assert main(command) == BAD_INPUT
     assert "holdout.csv, line 2" in capsys.readouterr().err
+    (tmp_path / "holdout.csv").write_text(text[0] + "\n")
+    assert main(command) == BAD_INPUT
+    assert "holdout.csv has a header but no rows" in capsys.readouterr().err

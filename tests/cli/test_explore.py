@@ -79,3 +79,11 @@ def test_invalid_arguments_are_reported(saved, opened, capsys, change, words):
     assert explore(folder, people="wrong.csv") == 2
     assert words in capsys.readouterr().err
     assert not opened
+
+
+def test_training_file_without_rows_raises(saved, opened, capsys):
+    folder, X = saved
+    X.head(3).to_csv(folder / "people.csv", index=False)
+    X.head(0).to_csv(folder / "none.csv", index=False)
+    assert explore(folder, "--train", folder / "none.csv") == 2
+    assert "none.csv has a header but no rows" in capsys.readouterr().err

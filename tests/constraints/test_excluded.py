@@ -26,12 +26,12 @@ def same(a, b) -> bool:
 @examples(25)
 @given(training=ROWS, rows=ROWS)
 def test_copy_equals_a_training_row_in_every_column(training, rows):
-    contained = TrainingRows.of(np.array(training)).contain(np.array(rows))
+    contained = TrainingRows.from_matrix(np.array(training)).contain(np.array(rows))
     assert contained.tolist() == [any(same(row, other) for other in training) for row in rows]
 
 
 def test_column_order_matters():
-    known = TrainingRows.of(np.array([[1.0, 2.0]]))
+    known = TrainingRows.from_matrix(np.array([[1.0, 2.0]]))
     assert known.contain(np.array([[1.0, 2.0], [2.0, 1.0]])).tolist() == [True, False]
     assert known.contain(np.empty((0, 2))).tolist() == []
 
@@ -39,7 +39,7 @@ def test_column_order_matters():
 def test_copies_are_dropped_before_the_model_is_queried():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.choice(v, 50) for v in ([0.0, 1.0, 4.0], [0.0, 1.0], [0.0, 2.0], [1.0, 2.0], [0.0])])
-    training = TrainingRows.of(rows[::3])
+    training = TrainingRows.from_matrix(rows[::3])
     factuals = rows[:1] + np.array([1.0, 0.0, 0.0, 0.0, 0.0])
     pools = Candidates(np.asfortranarray(rows), np.array([0]), np.array([50]))
     model = Model(3, 0.7)
@@ -54,7 +54,7 @@ def test_copies_are_dropped_before_the_model_is_queried():
 
 def test_keys_are_counted_and_too_large_k_raises():
     matrix = np.array([[1.0, 0.0, 9.0], [1.0, -0.0, 8.0], [2.0, np.nan, 9.0], [2.0, np.nan, 7.0], [3.0, 1.0, 9.0]])
-    keys = TrainingKeys.of(matrix, (0, 1))
+    keys = TrainingKeys.from_matrix(matrix, (0, 1))
     assert keys.count(matrix).tolist() == [2, 2, 2, 2, 1]
     assert keys.count(np.array([[5.0, 0.0, 9.0]])).tolist() == [0]
     with pytest.raises(InputError, match="requires 6 training people for every row, and there are 5 training rows"):

@@ -110,7 +110,7 @@ def test_rows_below_the_floor_are_marked(found):
     assert sparse.below_floor().tolist() == [True, False, False]
     plain = found.sentence("ann")
     assert sparse.sentence("ann") == plain + (
-        " Use with caution: 2.1% of the real rows look as unusual as this one or more so; at least 5% were required."
+        " Use with caution: 2.1% of the real rows are at least as unusual as this one; 5% were required."
     )
     assert sparse.sentence("bob") == found.sentence("bob")
     line = "rows below the floor of plausibility (0.05): 1"

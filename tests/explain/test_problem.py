@@ -50,7 +50,7 @@ def test_no_rows_do_not_query_the_model():
     spots = spots_of(decision)
 
     def fail(rows):
-        raise AssertionError("asked")
+        raise AssertionError("the model was queried")
 
     found = read_factuals(FACTUALS.iloc[:0], SCHEMA, resolve_decision((0.5, 1.0), fail), spots)
     assert len(found) == found.scores.size == found.wanted.size == 0

@@ -204,3 +204,26 @@ def test_result_built_by_hand_has_no_diversity(found):
     assert by_hand.copies is None
     with pytest.raises(InputError, match="has no diversity table"):
         by_hand.diversity()
+
+
+def test_rows_of_later_searches_do_not_depend_on_other_factuals():
+    """Unfit rows are searched again, by searches that other factuals may not need."""
+    rng, n = np.random.default_rng(0), 400
+    salary = np.exp(rng.normal(10.3, 0.4, n)).round(-2)
+    debt = np.where(rng.random(n) < 0.3, 0, np.exp(rng.normal(8, 1, n)).round())
+    savings = np.where(rng.random(n) < 0.1, 0, (rng.gamma(2, 3000, n) * (salary / 30_000)).round())
+    home = np.where(rng.random(n) < 1 / (1 + np.exp(-(salary - 30_000) / 9_000)), "own", "rent")
+    X = pd.DataFrame({"salary": salary, "debt": debt, "savings": savings, "home": home})
+
+    def score(rows):
+        money = rows["salary"] / 30_000 + rows["savings"] / 15_000 - rows["debt"] / 8_000
+        return money + 0.3 * (rows["home"] == "own")
+
+    explainer = mcce.MCCE(score, decision=(1.4, np.inf), random_state=1).fit(X, relations=())
+    refused = X[score(X) < 1.4].head(30)
+    options = {"sparse": True, "diverse": True, "n_counterfactuals": 3, "n_samples": 120}
+    together = explainer.explain(refused, **options).frame
+    for k in range(3):
+        some = refused.iloc[k::3]
+        alone = explainer.explain(some, **options).frame
+        assert_frame_equal(alone, together[together.index.get_level_values("id").isin(some.index)])

@@ -252,6 +252,13 @@ def test_spreadsheet_does_not_execute_a_row(fitted, table, refused, dtype):
     assert "'=cmd()" in text
 
 
+def test_figures_of_all_are_counts_and_shares(fitted, table):
+    few = table[risk(table) >= 0.3].head(5)
+    figures = dict(send(ExplorerSession(fitted, few), "whole")["tables"][0]["rows"])
+    assert figures["refused people"] == figures["with a plan"] == "5"
+    assert figures["plausibility of a plan, on average"].endswith("%")
+
+
 @pytest.mark.nightly
 def test_overview_summarises_all_rejected_rows(session, fitted, table):
     found = fitted.explain(table[risk(table) >= 0.3], sparse=True, progress=False)

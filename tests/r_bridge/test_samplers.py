@@ -137,7 +137,7 @@ def test_restored_state_needs_no_r(r, need, sampler, monkeypatch):
     drawn = fitted.sample(rows, RowStreams.from_seed(1, rows.n_rows))
     restored = set_state(sampler.clone(), get_state(fitted))
     assert isinstance(restored.tree_, RTree)
-    monkeypatch.setattr("r_bridge.trees.session", lambda: pytest.fail("R was asked"))
+    monkeypatch.setattr("r_bridge.trees.session", lambda: pytest.fail("R was called"))
     again = restored.sample(rows, RowStreams.from_seed(1, rows.n_rows))
     np.testing.assert_array_equal(again, drawn)
 

@@ -228,7 +228,7 @@ def test_several_reasons_keep_their_order():
 
 def test_below_the_floor():
     listed = judge({"salary": 50_000}, {"salary": 51_000}, plausibility=np.array([0.03, 0.05]), floor=0.05)
-    assert listed["words"].to_dict() == {(0, 1): "only 3% of real rows are as unusual or more so"}
+    assert listed["words"].to_dict() == {(0, 1): "only 3% of real rows are at least as unusual"}
 
 
 @pytest.mark.parametrize(

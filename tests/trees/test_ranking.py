@@ -17,7 +17,7 @@ from tests.marks import examples
 
 def rank(frame, kinds=None):
     table = Schema.from_data(frame, kinds).encode(frame)
-    return ColumnRanks.of(table), table
+    return ColumnRanks.from_table(table), table
 
 
 def values_of(ranking, j):
@@ -41,7 +41,7 @@ def check_numbers(column):
     """One numeric column: distinct values and codes are numpy's; missing gets the code after the last."""
     column = np.asarray(column, dtype=float)
     table = Table((Feature("x", "numeric", np.dtype(float)),), np.asfortranarray(column[:, None]))
-    ranking = ColumnRanks.of(table)
+    ranking = ColumnRanks.from_table(table)
     seen = ~np.isnan(column)
     values, ranks = np.unique(column[seen], return_inverse=True)
     assert np.array_equal(values_of(ranking, 0), values)
@@ -196,8 +196,12 @@ def test_sorted_entries_match_numpy_lexsort():
 
 def test_table_is_ranked_once_for_all_its_subsets():
     _, table = rank(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"], "c": [3, 4]}))
-    assert ColumnRanks.of(table.first(1)) is ColumnRanks.of(table.select([2, 0])) is ColumnRanks.of(table)
-    assert ColumnRanks.of(table.take(np.array([0]))) is not ColumnRanks.of(table)
+    assert (
+        ColumnRanks.from_table(table.first(1))
+        is ColumnRanks.from_table(table.select([2, 0]))
+        is ColumnRanks.from_table(table)
+    )
+    assert ColumnRanks.from_table(table.take(np.array([0]))) is not ColumnRanks.from_table(table)
 
 
 def test_largest_factor_and_one_level_more():
@@ -207,6 +211,6 @@ def test_largest_factor_and_one_level_more():
         matrix = np.array([[0.0], [n_levels - 1.0], [np.nan]], order="F")
         return Table((feature,), matrix)
 
-    assert codes_of(ColumnRanks.of(factor(MAX_LEVELS)), 0).tolist() == [0, MAX_LEVELS - 1, MAX_LEVELS]
+    assert codes_of(ColumnRanks.from_table(factor(MAX_LEVELS)), 0).tolist() == [0, MAX_LEVELS - 1, MAX_LEVELS]
     with pytest.raises(InputError, match="column 'town' has 65536 levels; a tree handles up to 65535"):
-        ColumnRanks.of(factor(MAX_LEVELS + 1))
+        ColumnRanks.from_table(factor(MAX_LEVELS + 1))

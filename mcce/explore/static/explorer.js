@@ -504,7 +504,7 @@ export function mount(root, askRaw) {
       el("dt", {}, "Model"), el("dd", {}, el("strong", { class: one.granted ? "yes" : "no" },
         one.granted ? "granted" : "refused"), ` (${one.prediction}, now ${one.before})`),
       el("dt", {}, "Plausibility"), el("dd", {}, meter(one.plausibility),
-        `${percent(one.plausibility)} of real rows look as unusual or more so`,
+        `${percent(one.plausibility)} of real rows are at least as unusual`,
         one.below_floor ? el("strong", { class: "no" }, " – less than required") : null),
       ...(one.cases === undefined ? [] : [el("dt", {}, "Reached"), el("dd", {}, `in ${one.cases} of 100 cases, if the graph is right`)]),
     ];

@@ -50,7 +50,7 @@ class JointColumn:
     missing: float = stored(float, least=0.0, most=1.0)
 
     @classmethod
-    def of(cls, column: Column) -> JointColumn:
+    def from_column(cls, column: Column) -> JointColumn:
         """Read the training values of a column."""
         is_known = ~np.isnan(column.values)
         known = column.take(is_known)
@@ -154,7 +154,7 @@ class JointVine:
     @classmethod
     def fit(cls, table: Table, families: str, n_trees: int) -> JointVine:
         """Read the columns and fit the vine."""
-        columns = tuple(JointColumn.of(table.column(j)) for j in range(len(table.features)))
+        columns = tuple(JointColumn.from_column(table.column(j)) for j in range(len(table.features)))
         discrete = np.concatenate([column.discrete for column in columns])[::-1]
         made = cls(columns, DVine(np.zeros(1, dtype=bool), (), np.empty(0, dtype=np.int64), ()), n_trees)
         if not discrete.size:

@@ -438,7 +438,7 @@ def _read(given: Table, target: Column) -> _Data:
     """Return the columns, the response and scratch arrays."""
     features, n = given.features, target.values.size
     kind = np.array([_kind(feature) for feature in features], dtype=np.int64)
-    ranking = ColumnRanks.of(given)  # before the next line: shared arrays are made under one lock
+    ranking = ColumnRanks.from_table(given)  # before the next line: shared arrays are made under one lock
     orders, slot = given.shared("orders", lambda root: _orders(root, ranking))
     columns = kernels.Columns(
         values=given.matrix.ravel(order="F"),

@@ -341,7 +341,7 @@ class _Order:
     has_missing: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, table: Table) -> _Order:
+    def from_table(cls, table: Table) -> _Order:
         """Return the order of a table's root, computed at the first request."""
         return table.shared("rpart", cls._find)
 
@@ -384,7 +384,7 @@ def sort_column(column: Floats, first_code: int = 0) -> tuple[npt.NDArray[np.uin
 
 def _columns(given: Table, n_classes: int) -> Any:
     """Return the columns for the kernels; sorted ones are copies, which are partitioned in place."""
-    order = _Order.of(given)
+    order = _Order.from_table(given)
     positions = np.array(given.positions, dtype=np.int64)
     unordered = np.array([feature.kind == "categorical" for feature in given.features], dtype=bool)
     n_levels = np.array([feature.n_levels for feature in given.features], dtype=np.int64) * unordered

@@ -10,7 +10,7 @@
 #' @param newdata Rows to explain. Row names identify them in the result.
 #' @param sparse Whether to combine draws with the row itself, so that few features change. Otherwise whole drawn rows are
 #'   returned, as published.
-#' @param floor With `sparse`, the plausibility threshold: the share of real rows that are as unusual or more so; `NULL`
+#' @param floor With `sparse`, the plausibility threshold: the share of real rows that are at least as unusual; `NULL`
 #'   is 0.05. An error without `sparse`.
 #' @param n_samples Number of rows drawn for each row of `newdata`.
 #' @param n_counterfactuals Number of counterfactuals for each row.

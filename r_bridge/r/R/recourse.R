@@ -17,7 +17,7 @@
 #'   their names; `list(education = list(age = 2))` names the columns.
 #' @param n_samples Number of rows drawn for each row of `newdata`; their values are candidates for actions.
 #' @param n_counterfactuals Number of recommendations for each row.
-#' @param floor The plausibility threshold: the share of real rows that are as unusual or more so; `NULL` is 0.05.
+#' @param floor The plausibility threshold: the share of real rows that are at least as unusual; `NULL` is 0.05.
 #' @param max_actions The largest number of actions, at most 3.
 #' @param ... Not used: an unknown argument is an error that suggests the nearest name.
 #' @return An object of class `mcce_counterfactuals`, as returned by [explain()], which can be saved by [saveRDS()].
