@@ -204,9 +204,9 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
     a change makes the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is
     rare with the salary of a draw. The same draws are therefore searched again without changes of these columns, at
     first with all values in the other columns. If the row that is found is not fit, and for other reasons, values that
-    a reason excludes are skipped: all but far steps, unless they are the only reason, then these, and finally long
-    steps, if long or far steps are the only reasons. The search ends when nothing is found. New rows that are less
-    unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the floor are skipped.
+    a reason excludes are skipped: all but far steps, unless they are the only reason, then very far ones, then far
+    ones, and finally long steps, if long or far steps are the only reasons. The search ends when nothing is found. New
+    rows that are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the floor are skipped.
     """
     problem = acceptance.problem
     if not (problem.settings.sparse and problem.order.is_of_distances):
@@ -224,8 +224,8 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
     harmful = np.asarray(kept.any(axis=1))
     stages: list[tuple[StopRules | None, Bools]] = []
     if problem.stops is not None:
-        long, far, others = np.isin(serious, (1, 2)) & ~harmful, (serious > 1) | harmful, serious > 2
-        stages = list(zip(problem.stops.nested, (long, far, others)))
+        long, far = np.isin(serious, (1, 2, 3)) & ~harmful, (serious > 1) | harmful
+        stages = list(zip(problem.stops.nested, (long, far, serious > 2, serious > 3)))
     most = _most_changes(acceptance, found)
     parts: list[Winners] = []  # of the strictest search first
     done = np.zeros(len(acceptance), dtype=bool)  # nothing was found, or enough rows that are fit
