@@ -222,14 +222,15 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
     serious = np.zeros(len(acceptance))
     np.maximum.at(serious, found.owner, reasons[:, 0])
     harmful = np.asarray(kept.any(axis=1))
-    stages: list[tuple[StopRules | None, Bools]] = []
+    stages: dict[StopRules, Bools] = {}
     if problem.stops is not None:
         long, far = np.isin(serious, (1, 2, 3)) & ~harmful, (serious > 1) | harmful
-        stages = list(zip(problem.stops.nested, (long, far, serious > 2, serious > 3)))
+        of_stages = (serious > 3, serious > 2, far, long)
+        stages = dict(zip(problem.stops.nested[::-1], of_stages))  # equal rules are used once
     most = _most_changes(acceptance, found)
     parts: list[Winners] = []  # of the strictest search first
     done = np.zeros(len(acceptance), dtype=bool)  # nothing was found, or enough rows that are fit
-    for stops, searched_again in ((None, harmful), *stages[::-1]):
+    for stops, searched_again in ((None, harmful), *stages.items()):
         which = left[(searched_again & ~done)[left]]
         if not which.size:
             continue

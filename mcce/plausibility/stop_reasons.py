@@ -225,7 +225,10 @@ class StopRules:
 
     @cached_property
     def nested(self) -> tuple[StopRules, StopRules, StopRules, StopRules]:
-        """The rules that treat long steps as far ones, these rules, those for very far steps, and without far steps."""
+        """The rules that treat long steps as far ones, these rules, those for very far steps, and without far steps.
+
+        Without incomes, loans and debts, the third are these rules.
+        """
         long = {name: (high / low) ** LONG for name, (low, high) in self._ends.items()}
         nearer = {
             name: (max(low, 1.0 / long.get(name, np.inf)), min(high, long.get(name, np.inf)))
@@ -239,7 +242,8 @@ class StopRules:
                 ({}, np.inf, np.inf),
             )
         )
-        return strict, self, farther, lenient
+        has_distance = any(is_income(column.name) or is_owed(column.name) for column in self.columns)
+        return strict, self, farther if has_distance else self, lenient
 
     @cached_property
     def _contradictions(self) -> list[tuple[Edge, int, int, float]]:

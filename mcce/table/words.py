@@ -20,7 +20,8 @@ def _words(text: str) -> frozenset[str]:
 
 PERSON = _words(
     """
-    sex gender birth born birthday birthdate birthplace race ethnicity ethnic nationality native religion
+    sex gender birth born birthday birthdate birthplace race ethnicity ethnic nationality citizen citizenship native
+    religion
     marital disability children child kids dependents dependants siblings foreign
     diagnosis diagnoses diagnosed disease diseases illness chronic hypertension diabetes diabetic asthma pregnancies
     geschlecht geburt geburtsdatum geburtsjahr geburtsort herkunft staatsangehorigkeit familienstand kinder kinderzahl
