@@ -13,7 +13,8 @@ half has its own training rows and factuals; the model is that of all rows. Meas
    or that `suggest_fixed` lists have the accepted row's values in both: two persons differ in them, answers must not.
    Pairs whose refused row is accepted with them are left out. In "whole" every other difference is a change; in
    "needed" the refused row takes more of the accepted row's values, column by column, as long as it is refused, so that
-   every change is needed, as in sparse answers. The share is that of severity "stop", without a floor.
+   every change is needed, as in sparse answers. The share is that of severity "stop", without a floor; and of those
+   with another reason than "far from the decision", which states a distance and not an error.
 3. recall. Errors of several kinds, each planted into all answers of severity "note" or none: the share that has the
    severity "stop" then, and the share with any finding.
 
@@ -42,6 +43,7 @@ from benchmarks.settings import Setting, find_data, make_problem
 from benchmarks.speed import describe_machine
 from mcce.counterfactuals import Counterfactuals
 from mcce.datasets import load_loans
+from mcce.plausibility.stop_reasons import FAR_AWAY
 from mcce.report.changes import differing_cells
 from mcce.report.suspicious import STOP, STOP_REASONS, Answered, find_suspicious
 
@@ -51,7 +53,10 @@ NOTES = """\
 listed: share of answers in suspicious(), a finding about a column as one line. held back: share of severity "stop", for
 which no letter is written. noted: share with any finding. advised: the features that fit() warns of are fixed as well.
 real rows: the nearest accepted training row presented as answer to a refused row; whole: with every difference; needed:
-with those that the decision needs. recall: share of planted errors that are held back; with notes: with any finding."""
+with those that the decision needs; for other reasons: than far from the decision. recall: share of planted errors that
+are held back; with notes: with any finding."""
+
+OTHER_STOPS = {*STOP_REASONS} - {FAR_AWAY}
 
 Values = Callable[[pd.DataFrame, pd.DataFrame, np.random.Generator], pd.Series]
 """New values of a feature, of the answers, the training rows and a generator; missing where there is no such error."""
@@ -276,10 +281,17 @@ def run_part(page: Page, name: str, half: int, n: int, folder: Path | None) -> N
     rows = []
     for way, (before, after) in real_pairs(question).items():
         listed = judge(found, before, after)
+        stopped = listed[listed["severity"] == STOP]
+        nearer = stopped[[bool({*each.split(", ")} & OTHER_STOPS) for each in stopped["reasons"]]]
         rows.append(
-            [way, str(len(after)), f"{(listed['severity'] == STOP).sum() / len(after):.3f}", count_reasons(listed)]
+            [
+                way,
+                str(len(after)),
+                *(f"{len(some) / len(after):.3f}" for some in (stopped, nearer)),
+                count_reasons(listed),
+            ]
         )
-    page.table(["real rows", "n", "stopped", "reasons"], rows)
+    page.table(["real rows", "n", "stopped", "for other reasons", "reasons"], rows)
     listed = found.suspicious("all")
     good, rows = ~found.frame.index.isin(listed.index[listed["severity"] == STOP]), []
     for kind, error in ERRORS[name].items():

@@ -173,7 +173,7 @@ class Acceptance:
         return self._cells(self.problem.stops, rows, owner)
 
     def seriousness(self, rows: Floats, owner: Ints) -> Ints:
-        """Return 0 for rows without such a reason, 1 for long steps, 2 for far steps, 3 for the other reasons.
+        """Return 0 for rows without such a reason, 1 for long, 2 for far, 3 for very far steps, 4 for other reasons.
 
         In a diverse set, which contains the sparsest rows by feature, long steps do not count.
         """

@@ -205,9 +205,9 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
     a change makes the decision worse. A harmful change makes the row plausible: a loan as small as the factual's is
     rare with the salary of a draw. The same draws are therefore searched again without changes of these columns, at
     first with all values in the other columns. If the row that is found is not fit, and for other reasons, values that
-    a reason excludes are skipped: all but far steps, unless they are the only reason, then these, and finally long
-    steps, if long or far steps are the only reasons. The search ends when nothing is found. New rows that are less
-    unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the floor are skipped.
+    a reason excludes are skipped: all but far steps, unless they are the only reason, then very far ones, then far
+    ones, and finally long steps, if long or far steps are the only reasons. The search ends when nothing is found. New
+    rows that are less unfit take part in `prefer_fit`. Factuals whose counterfactuals are below the floor are skipped.
     """
     problem = acceptance.problem
     if not (problem.settings.sparse and problem.order.is_of_distances):
@@ -223,15 +223,17 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
     serious = np.zeros(len(acceptance))
     np.maximum.at(serious, found.owner, reasons[:, 0])
     harmful = np.asarray(kept.any(axis=1))
-    stages: list[tuple[StopRules | None, Bools]] = []
+    stages: dict[StopRules, Bools] = {}
     if problem.stops is not None:
-        long, far, others = np.isin(serious, (1, 2)) & ~harmful, (serious > 1) | harmful, serious > 2
-        stages = list(zip(problem.stops.nested, (long, far, others)))
+        long, far = np.isin(serious, (1, 2, 3)) & ~harmful, (serious > 1) | harmful
+        of_stages = (serious > 3, serious > 2, far, long)
+        stages = dict(zip(problem.stops.nested[::-1], of_stages))  # equal rules are used once
     most = _most_changes(acceptance, found)
     parts: list[Winners] = []  # of the strictest search first
     unfitness: list[Ints] = []  # of their rows; it depends on the search, not on the searches for other factuals
     done = np.zeros(len(acceptance), dtype=bool)  # nothing was found, or enough rows that are fit
-    for place, (stops, searched_again) in reversed([*enumerate((*stages, (None, harmful)), 1)]):
+    searches = ((None, harmful), *stages.items())
+    for place, (stops, searched_again) in zip(range(len(searches), 0, -1), searches):
         which = left[(searched_again & ~done)[left]]
         if not which.size:
             continue

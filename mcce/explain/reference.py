@@ -3,8 +3,9 @@
 1. For every number that may change, the distance of the 5 and the 95 per cent point of its values, and the values
    between which 98 per cent lie: for all rows, and for those that share a level of a feature with at most twenty
    levels, if there are at least a hundred. A level has low values if their 99 per cent point, with missing values
-   counted as the lowest, is below the upper quartile of all rows. Durations are found by
-   `mcce.table.suggest.find_durations`.
+   counted as the lowest, is below the upper quartile of all rows. Of fixed numbers, such as an age, levels with high
+   values are found as well (the 1 per cent point is above the lower quartile), and no others are kept. Durations are
+   found by `mcce.table.suggest.find_durations`.
 2. For every number and ordered feature that may change, the direction that usually helps refused rows
    (`usual_directions`): the model is queried for up to 128 refused training rows with the feature set to its 10 per
    cent point, and to its 90 per cent point; derived columns are computed from it. If the two predictions differ for at
@@ -97,6 +98,7 @@ def learn_usual(
     relations : relations by which columns are computed from others; None for none
     """
     numbers = [j for j in mutable.tolist() if _is_amount(schema.features[j], matrix[:, j])]
+    compared = [j for j, feature in enumerate(schema.features) if _is_amount(feature, matrix[:, j])]
     points = {j: _points(matrix[:, j], WIDE, weights) for j in numbers}
     name = {j: schema.features[j].name for j in mutable.tolist()}
     directions = usual_directions(matrix, wanted, schema, mutable, question, margins, relations)
@@ -116,8 +118,8 @@ def learn_usual(
         factors={name[j]: _usual_factors(refused[:, j], accepted[:, j]) for j in amounts},
         edges=tuple(
             tuple(edge)
-            for at in range(0, len(numbers), READ_TOGETHER)
-            for edge in _edges(matrix, schema.features, numbers[at : at + READ_TOGETHER], weights)
+            for at in range(0, len(compared), READ_TOGETHER)
+            for edge in _edges(matrix, schema.features, compared[at : at + READ_TOGETHER], weights, {*numbers})
         ),
         durations={name[j]: durations[name[j]].in_a_year for j in numbers if name[j] in durations},
         unchangeable=dict(unchangeable),
@@ -134,26 +136,39 @@ def _points(column: Floats, shares: tuple[float, float], weights: Floats | None)
     return float(low), float(high)
 
 
-def _edges(matrix: Floats, features: Sequence[Feature], columns: Sequence[int], weights: Floats | None) -> list[Edge]:
+def _edges(
+    matrix: Floats, features: Sequence[Feature], columns: Sequence[int], weights: Floats | None, mutable: set[int]
+) -> list[Edge]:
     """Return the values between which nearly all numbers of each column lie, for all rows and for rows of a level.
 
     All columns are read at once for each level: a table of many columns has many pairs of a number and a level.
     """
     numbers = matrix[:, columns]
-    filled = np.where(np.isnan(numbers), np.nanmin(numbers, axis=0) - 1.0, numbers)
-    quartiles = quantiles(filled, QUARTILE, weights)
-    found = [[Edge(features[j].name, None, None, *_points(matrix[:, j], EDGE, weights), is_low=False)] for j in columns]
+    known = ~np.isnan(numbers)
+    as_lowest = np.where(known, numbers, np.nanmin(numbers, axis=0) - 1.0)
+    as_highest = np.where(known, numbers, np.nanmax(numbers, axis=0) + 1.0)
+    is_fixed = np.array([j not in mutable for j in columns])
+    lower, upper = quantiles(as_highest, 1.0 - QUARTILE, weights), quantiles(as_lowest, QUARTILE, weights)
+    found = [
+        [Edge(features[j].name, None, None, *_points(matrix[:, j], EDGE, weights), contradicts=False)] for j in columns
+    ]
     for k, given in enumerate(features):
         if given.is_numeric or given.levels is None or given.n_levels > MOST_LEVELS:
             continue
         for code, level in enumerate(given.levels):
             alike = matrix[:, k] == code
-            if alike.sum() >= FEWEST_ALIKE:
-                lows, highs = quantiles(filled[alike], EDGE, None if weights is None else weights[alike]).tolist()
-                for edges, low, high, quartile in zip(found, lows, highs, quartiles.tolist(), strict=True):
-                    name = edges[0].feature
-                    edges.append(Edge(name, given.name, plain_level(level), low, high, is_low=high < quartile))
-    return list(chain.from_iterable(found))
+            if alike.sum() < FEWEST_ALIKE:
+                continue
+            of_level = None if weights is None else weights[alike]
+            lows, highs = quantiles(as_lowest[alike], EDGE, of_level)
+            least = quantiles(as_highest[alike], EDGE[0], of_level)
+            is_low, is_high = highs < upper, (least > lower) & is_fixed
+            lows = np.where(is_high, least, np.where(is_low, -np.inf, lows))
+            highs = np.where(is_high & ~is_low, np.inf, highs)
+            for edges, low, high, contradicts in zip(found, lows.tolist(), highs.tolist(), (is_low | is_high).tolist()):
+                edges.append(Edge(edges[0].feature, given.name, plain_level(level), low, high, contradicts))
+    kept = [edges if j in mutable else [each for each in edges if each.contradicts] for j, edges in zip(columns, found)]
+    return list(chain.from_iterable(kept))
 
 
 def _similar_pairs(

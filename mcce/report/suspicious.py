@@ -54,6 +54,7 @@ from mcce.plausibility.stop_reasons import (
     FAR_AWAY,
     FAR_STEP,
     FROM_ZERO,
+    NO_WORK,
     PAST,
     UNEXPLAINED_MONEY,
     UNSPECIFIC,
@@ -241,19 +242,32 @@ def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicio
         words = f"{label} grows by {by}"
     elif reason == FROM_ZERO:
         words = f"{label} rises from {before} to {after}"
+    elif reason == UNEXPLAINED_MONEY and isinstance(beside, tuple):
+        debt = _from_to(answers, row, beside[1])
+        words = f"{_from_to(answers, row, j)} and {debt}, together by more than {names.label(beside[0])}"
     elif reason == UNEXPLAINED_MONEY:
         words = f"{label} changes by {by}, which is more than {names.label(beside)}"
     elif reason == FAR_STEP:
         words = _far_step(answers, usual, row, j)
     elif reason == FAR_AWAY:
-        words = f"{label} {_way(answers, row, j)} from {before} to {after}: the decision is out of reach"
+        steps = [_from_to(answers, row, k) for k in (j, beside) if k is not None]
+        words = f"{' and '.join(steps)}: the decision is out of reach"
     elif reason == UNSPECIFIC:
         words = f"{label} changes to {after}, which is not a specific value"
     elif reason == WORSE:
         words = f"{label} changes to {after}, which is usually a worse situation"
+    elif reason == NO_WORK:
+        words = f"{label} rises from {before} to {after} for an unemployed person"
     else:
-        words = f"{label} {after} is above 99% of {_group(names, beside)}"
+        where = "above" if answers.numbers(j)[1][row] > beside.high else "below"
+        words = f"{label} {after} is {where} 99% of {_group(names, beside)}"
     return Suspicion(row, reason, name, words)
+
+
+def _from_to(answers: Answered, row: int, j: int) -> str:
+    name, names = answers.after.columns[j], answers.names
+    before, after = (names.text(name, each.iloc[row, j]) for each in (answers.before, answers.after))
+    return f"{names.label(name)} {_way(answers, row, j)} from {before} to {after}"
 
 
 def _way(answers: Answered, row: int, j: int) -> str:
@@ -324,7 +338,7 @@ def _beyond_edges(answers: Answered, edges: Sequence[Edge], j: int) -> Iterator[
     rises, falls = (answers.changed[:, j] & way for way in (new > old, new < old))
     groups_beyond: dict[tuple[int, str], list[str]] = {}
     for edge in edges:
-        if edge.is_low:
+        if edge.contradicts:
             continue
         beyond = (rises & (new > edge.high)) | (falls & (new < edge.low))
         if not beyond.any():

@@ -3,9 +3,9 @@
 1. Dates, if all of them lie in the past.
 2. Identifiers (`mcce.table.checks`), and whole numbers, nearly all different, in a column with such a name (`CALLED`).
 3. Names: texts with 20 levels or more, and more than the square root of the number of rows.
-4. Facts of a person, by the name of the column (`AGE`, `PERSON`).
+4. Facts of a person, by the name of the column (`AGE`, `PERSON`), and where a person lives (`PLACE`).
 5. Past events, by the name of the column (`PAST`, "last" with a time, or jobs that were held): whole numbers, truth
-   values and levels.
+   values and levels. Also counts, up to a hundred, with a number of months or years in the name, as in "opened_12m".
 6. Durations (`find_durations`): a linear function of a past date or of the time between dates; a number that is bounded
    by age or by another duration far more often than by chance; a name with a unit of time or a word of `DURATION`, and
    none of a contract (`TERM`).
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,7 @@ from mcce.table.words import (
     IN_A_YEAR,
     PAST,
     PERSON,
+    PLACE,
     TERM,
     TIMES,
     is_age,
@@ -52,6 +54,7 @@ FEWEST_LEVELS, MOST_CODES = 20, 20
 FEWEST_YEARS = 10.0  # between a person's age and a duration
 ABOVE, MOST_ABOVE = 0.05, 0.02  # shares above a bound: at least of shuffled values, at most of the values
 LONGEST_LIFE = 80
+MOST_EVENTS = 100
 MOSTLY = 0.9  # least share of values of a count that are not negative: some tables have -9 for unknown
 
 
@@ -257,9 +260,14 @@ def _suggest(feature: Feature, column: pd.Series[Any]) -> Suggestion | None:
         person = [word for word in words if word in AGE]
     if person:
         return Suggestion("a fact of the person", f"the name says {_quoted(person)}")
+    places = [word for word in words if word in PLACE]
+    if places:
+        return Suggestion("a place of residence", f"the name says {_quoted(places)}")
     if feature.is_numeric and feature.decimals != 0:
         return None
     found = _past_words(words)
+    if not found and feature.is_numeric and feature.high <= MOST_EVENTS:
+        found = _time_window(words)
     if found:
         return Suggestion("a past event", f"the name says {_quoted(found)}")
     counts = words[:1] if _is_count(words) else [word for word in words if word == "count"]
@@ -276,6 +284,14 @@ def _past_words(words: list[str]) -> list[str]:
         times = [time for time in words[k + 1 : k + 3] if time in TIMES]
         found += [f"last {times[0]}"] if word == "last" and times else []
     return found
+
+
+def _time_window(words: list[str]) -> list[str]:
+    """Return a number of months or years in a name, such as "12m" or "2 yrs", except of a contract."""
+    if TERM & {*words}:
+        return []
+    joined = [word for word in words if word in TIMES and word[0].isdigit()]
+    return joined or [f"{n} {unit}" for n, unit in pairwise(words) if n.isdigit() and unit in TIMES]
 
 
 def _quoted(words: Sequence[str]) -> str:

@@ -20,7 +20,8 @@ def _words(text: str) -> frozenset[str]:
 
 PERSON = _words(
     """
-    sex gender birth born birthday birthdate birthplace race ethnicity ethnic nationality native religion
+    sex gender birth born birthday birthdate birthplace race ethnicity ethnic nationality citizen citizenship native
+    religion
     marital disability children child kids dependents dependants siblings foreign
     diagnosis diagnoses diagnosed disease diseases illness chronic hypertension diabetes diabetic asthma pregnancies
     geschlecht geburt geburtsdatum geburtsjahr geburtsort herkunft staatsangehorigkeit familienstand kinder kinderzahl
@@ -34,6 +35,14 @@ PERSON = _words(
     nascimento nacionalidade filhos doenca
     plec urodzenia narodowosc dzieci choroba
     sukupuoli syntymavuosi syntymaaika kansalaisuus lapset sairaus
+    """
+)
+PLACE = _words(
+    """
+    region district county province municipality zip zipcode postcode postal addr residence
+    bundesland landkreis gemeinde plz postleitzahl wohnort commune departement
+    fylke kommune postnummer landsdel gemeente provincie
+    provincia municipio regione comune regiao wojewodztwo gmina maakunta kunta
     """
 )
 AGE = _words("age alter alder aalder leeftijd edad eta idade wiek ika")
@@ -163,15 +172,28 @@ CLASS = _words(
     ocupacion profesion professione settore ocupacao profissao setor zawod branza ammatti toimiala
     """
 )
-WORSE = _words(
+UNEMPLOYED = _words(
     """
-    unemployed jobless homeless parents divorced widowed separated
-    arbeitslos obdachlos eltern geschieden verwitwet
-    chomeur chomeuse chomage divorce divorcee veuf veuve
-    arbeidsledig arbejdslos arbetslos foreldre foraldre foraldrar skilt skild
-    werkloos dakloos ouders gescheiden
-    desempleado desempleada divorciado divorciada disoccupato disoccupata genitori divorziato divorziata
-    desempregado desempregada bezrobotny bezrobotna rodzice tyoton vanhemmat
+    unemployed jobless arbeitslos arbeitslose chomeur chomeuse chomage arbeidsledig arbejdslos arbetslos werkloos
+    desempleado desempleada disoccupato disoccupata desempregado desempregada bezrobotny bezrobotna tyoton
+    """
+)
+RETIRED = _words(
+    """
+    retired retiree pensioner rentner rentnerin pensioniert ruhestand retraite retraitee pensjonist pensionist
+    pensioneret pensionerad gepensioneerd jubilado jubilada pensionato pensionata reformado reformada aposentado
+    aposentada emeryt emerytka elakelainen
+    """
+)
+WORSE = UNEMPLOYED | _words(
+    """
+    homeless parents divorced widowed separated
+    obdachlos eltern geschieden verwitwet
+    divorce divorcee veuf veuve
+    foreldre foraldre foraldrar skilt skild
+    dakloos ouders gescheiden
+    divorciado divorciada genitori divorziato divorziata
+    rodzice vanhemmat
     """
 )
 BESIDE = _words("with at in living lives bei chez hos bij con com de u")
@@ -189,7 +211,7 @@ COUNTED = frozenset(["num", "number", "count", "n"])
 CALLED = frozenset(["id", "ids", "uuid", "guid", "key", "identifier", "ssn", "iban"])
 TIMES = _words(
     """
-    year years month months week weeks day days quarter m y 12m 6m 3m
+    year years yr yrs month months mth mths week weeks day days quarter m y 24m 12m 6m 3m
     """
 )
 
@@ -243,6 +265,32 @@ def is_worse(level: Hashable) -> bool:
     """
     words = {*name_words(level)} if isinstance(level, str) else set()
     return bool(words & WORSE) and words <= WORSE | BESIDE
+
+
+@lru_cache(maxsize=4096)
+def is_unemployed(level: Hashable) -> bool:
+    """Return whether a level means that a person has no work.
+
+    Examples
+    --------
+    >>> is_unemployed("Unemployed"), is_unemployed("not unemployed")
+    (True, False)
+    """
+    words = {*name_words(level)}
+    return bool(words) and words <= UNEMPLOYED
+
+
+@lru_cache(maxsize=4096)
+def is_retired(level: Hashable) -> bool:
+    """Return whether a level means that a person is retired.
+
+    Examples
+    --------
+    >>> is_retired("Retired"), is_retired("retired or unemployed")
+    (True, False)
+    """
+    words = {*name_words(level)}
+    return bool(words) and words <= RETIRED
 
 
 @lru_cache(maxsize=4096)

@@ -156,8 +156,8 @@ def test_edges_are_the_quantiles_of_each_group_and_read_once_for_all_columns(wei
     weights = rng.integers(1, 4, N).astype(float) if weighted else None
     calls = []
     monkeypatch.setattr(reference, "quantiles", lambda *args: calls.append(1) or quantiles(*args))
-    found = reference._edges(matrix, schema.features, range(70), weights)
-    assert len(calls) == 70 + 1 + 2, "one of each column, of the quartiles, of each frequent level"
+    found = reference._edges(matrix, schema.features, range(70), weights, {*range(70)})
+    assert len(calls) == 70 + 2 + 2 * 2, "one of each column, of each quartile, two of each frequent level"
     assert [(edge.feature, edge.level) for edge in found] == [
         (f"x{j}", level) for j in range(70) for level in (None, "a", "b")
     ]
@@ -168,7 +168,21 @@ def test_edges_are_the_quantiles_of_each_group_and_read_once_for_all_columns(wei
             column = column.repeat(pd.Series(weights.astype(int))[column.index])
             filled = filled.repeat(weights.astype(int))
         assert [edge.low, edge.high] == pytest.approx(np.quantile(column, [0.01, 0.99]), abs=1e-12)
-        assert edge.is_low == (edge.level is not None and edge.high < np.quantile(filled, 0.75))
+        assert edge.contradicts == (edge.level is not None and edge.high < np.quantile(filled, 0.75))
+
+
+def test_low_and_high_levels_contradict_numbers_beyond_one_edge_and_fixed_numbers_have_no_other_edges():
+    rng = np.random.default_rng(4)
+    age = rng.integers(18, 80, 1500)
+    work = np.select([age < 26, age > 70], ["student", "retired"], "employed")
+    frame = pd.DataFrame({"age": age, "salary": rng.normal(size=1500).round(3), "work": pd.Categorical(work)})
+    schema = Schema.from_data(frame)
+    matrix = schema.encode(frame, "X").matrix
+    edges = reference._edges(matrix, schema.features, [0, 1], None, {1})
+    of_age = {edge.level: (edge.low, edge.high) for edge in edges if edge.feature == "age"}
+    assert of_age == {"retired": (71.0, np.inf), "student": (-np.inf, 25.0)}
+    of_salary = [(edge.level, edge.contradicts) for edge in edges if edge.feature == "salary"]
+    assert of_salary == [(level, False) for level in (None, "employed", "retired", "student")]
 
 
 def test_usual_factors_are_those_of_the_most_similar_accepted_rows():

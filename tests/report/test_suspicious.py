@@ -99,6 +99,16 @@ OPPOSITE = "opposite to the usual direction"
         ({"savings": 900}, OPPOSITE, "savings falls, which is usually worse"),
         ({"savings": 21_500}, "unexplained money", "savings changes by 20,500, which is more than loan"),
         ({"debt": 9_500}, "unexplained money", "debt changes by -20,500, which is more than loan"),
+        (
+            {"debt": 19_000, "savings": 11_000},
+            "unexplained money",
+            "savings rises from 1,000 to 11,000 and debt falls from 30,000 to 19,000, together by more than loan",
+        ),
+        (
+            {"salary": 70_000, "loan": 9_000},
+            "far from the decision",
+            "salary rises from 30,000 to 70,000 and loan falls from 20,000 to 9,000: the decision is out of reach",
+        ),
         ({"debt": 20_000, "loan": 5_000}, "unexplained money", "debt changes by -10,000, which is more than loan"),
     ],
 )
@@ -126,6 +136,22 @@ def test_notes_are_listed_on_request(answer, reason, words):
     assert listed["severity"].tolist() == ["note"]
     assert listed["reasons"].tolist() == [reason]
     assert listed["words"].tolist() == [words]
+
+
+def test_income_of_an_unemployed_person():
+    listed = judge({"salary": 31_000}, factual={"job": "unemployed"})
+    assert listed["reasons"].tolist() == ["income without work"]
+    assert listed["words"].tolist() == ["salary rises from 30,000 to 31,000 for an unemployed person"]
+    assert judge({"salary": 31_000, "job": "nurse"}, factual={"job": "unemployed"}).empty
+
+
+def test_number_below_a_high_level():
+    edges = (("salary", "job", "director", 90_000.0, np.inf, True),)
+    before, after = _frame([FACTUAL]), _frame([{**FACTUAL, "job": "director"}])
+    after.index = pd.MultiIndex.from_tuples([(0, 1)], names=["id", "rank"])
+    changed = (before.to_numpy() != after.to_numpy()).astype(bool)
+    listed = find_suspicious(Answered(before, after, changed, None, None, None, Names()), replace(USUAL, edges=edges))
+    assert listed["words"].tolist() == ["salary 30,000 is below 99% of cases with job director"]
 
 
 def test_code_is_not_a_multiple():

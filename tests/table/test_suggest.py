@@ -122,11 +122,21 @@ def test_parts_of_words_are_not_words(name):
         ("antigüedad", "a duration"),
         ("år_ansatt", "a duration"),
         ("months_at_address", "a duration"),
+        ("addr_state", "a place of residence"),
+        ("Bundesland", "a place of residence"),
+        ("opened_12m", "a past event"),
+        ("visits_2yrs", "a past event"),
     ],
 )
 def test_words_of_several_languages(name, reason):
     X = pd.DataFrame({name: np.random.default_rng(0).integers(0, 40, 400), "x": np.arange(400) % 7})
     assert mcce.suggest_fixed(X)["reason"].to_dict() == {name: reason}
+
+
+def test_amounts_of_some_months_are_not_events():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"spent_12m": rng.integers(0, 4000, 400), "term_60m": rng.integers(0, 40, 400)})
+    assert mcce.suggest_fixed(X).empty
 
 
 @pytest.mark.parametrize("name", ["loan_term_months", "Laufzeit_Monate", "hours_per_week", "alternative"])

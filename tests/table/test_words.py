@@ -12,6 +12,8 @@ from mcce.table.words import (
     is_income,
     is_loan,
     is_owed,
+    is_retired,
+    is_unemployed,
     is_unspecific,
     is_worse,
 )
@@ -43,6 +45,13 @@ def test_uninformative_levels():
 def test_undesirable_situations():
     assert all(map(is_worse, ["unemployed", "with parents", "bei Eltern", "Arbeitslos", "chez parents", "föräldrar"]))
     assert not any(map(is_worse, ["employed", "two parents", "not unemployed", "with", "rent", 0, True]))
+
+
+def test_unemployed_and_retired():
+    assert all(map(is_unemployed, ["unemployed", "Arbeitslos", "UNEMPLOYED", "chômeur"]))
+    assert not any(map(is_unemployed, ["employed", "not unemployed", "unemployed/unskilled", "", 0, True]))
+    assert all(map(is_retired, ["Retired", "pensjonist", "retraité", "Rentner"]))
+    assert not any(map(is_retired, ["employed", "not retired", "", 0, True]))
 
 
 def test_names_of_classes():
