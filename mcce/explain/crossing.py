@@ -246,6 +246,6 @@ class ChangedCells:
 
     def rows(self, some: Ints, factuals: Floats) -> Floats:
         """Return some of the crossings as rows."""
-        cells = np.ascontiguousarray(factuals[self.of[some]].T)  # stored by column, as the model is queried by column
-        cells[self.column[some].T, np.arange(some.size)] = self.value[some].T
-        return cells.T
+        rows = factuals.take(self.of[some], axis=0)
+        np.put_along_axis(rows, self.column[some], self.value[some], axis=1)
+        return rows

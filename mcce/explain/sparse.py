@@ -284,10 +284,10 @@ class SparseSearch:
         n = crossed.members.size
         owner = np.repeat(np.arange(n), crossed.end - crossed.begin)
         least = self._least_costs(crossed, acceptance, size)
-        order = np.lexsort((least, owner))
+        order = np.concatenate([a + np.argsort(least[a:b], kind="stable") for a, b in zip(crossed.begin, crossed.end)])
         ends = _turns(int((crossed.end - crossed.begin).max()))
-        turn = np.empty(order.size, dtype=np.int64)
-        turn[order] = np.searchsorted(ends, np.arange(order.size) - crossed.begin[owner], side="right")
+        place = np.empty(order.size, dtype=np.int64)  # in the order
+        place[order] = np.arange(order.size)
         at, most = crossed.begin.copy(), np.full(n, np.inf)  # the next crossing, and the cost to undercut
         nothing = Winners.none(np.empty(0), acceptance.matrix.shape[1])
         reported = {"cost": np.empty(0), "harmed": np.empty(0, dtype=bool), "turn": np.empty(0, dtype=np.int64)}
@@ -313,8 +313,9 @@ class SparseSearch:
             if size > 1 and at_once:
                 also.append(rows_without_one(acceptance, rows, crossed.of[some]))
             valid = self._query_costs(rows, crossed.of[some], acceptance, least[some], also)
-            valid = replace(valid, reported={**valid.reported, "turn": turn[some[valid.owner]]})
-            valid = valid.of_factuals(owner[some])
+            chosen = some[valid.owner]
+            turn = np.searchsorted(ends, place[chosen] - crossed.begin[owner[chosen]], side="right")
+            valid = replace(valid, reported={**valid.reported, "turn": turn}).of_factuals(owner[some])
             valid = valid.take(valid.reported["cost"] < most[valid.owner])
             known = Winners.join([unjudged, valid]) if at_once else unjudged
             unjudged = valid.take(slice(0 if at_once else None))
@@ -378,7 +379,8 @@ class SparseSearch:
         """
         rows, of = self._rows(crossed, some, acceptance), crossed.of[some]
         admitted = self._admits(rows, of, acceptance)
-        some, rows, of, far = some[admitted], rows[admitted], of[admitted], far[admitted]
+        if not admitted.all():
+            some, rows, of, far = some[admitted], rows[admitted], of[admitted], far[admitted]
         return some[self._reach_floor(rows, of, acceptance, far)]
 
     def _reach_floor(self, rows: Floats, of: Ints, acceptance: Acceptance, far: Floats | float = np.inf) -> Bools:
