@@ -26,7 +26,7 @@ import pandas as pd
 
 from mcce.base.arrays import Bools, Floats, Ints
 from mcce.distances.measures import Distance, stack
-from mcce.explain.kernels import mark_first, step_table
+from mcce.explain.kernels import mark_first, sum_steps
 
 MOST_VALUES = 24  # values of a single number that are examined first
 MOST_TUPLES = 60_000  # examined tuples of a pool; of its first draws if there are more
@@ -169,7 +169,7 @@ class NearestCrossings:
         is_first = np.empty((most, len(sets)), dtype=np.bool_)
         room = np.empty(2 << most.bit_length(), dtype=np.int64)
         mark_first(np.ascontiguousarray(self.codes[:, begin : begin + most]), sets, room, is_first)
-        draws, which = np.nonzero(is_first)
+        draws, which = (np.ascontiguousarray(places) for places in np.nonzero(is_first))
         return Tuples(draws, which, sets)
 
     def find(
@@ -186,21 +186,20 @@ class NearestCrossings:
 
         `within` are the lowest and the highest values by column; tuples with others are skipped.
         """
+        n = tuples.draws.size
         table = np.empty((self.mutable.size, n_draws))
+        changed, steps = np.empty(n, dtype=np.int64), np.empty(n)
         low, high = self.unlimited if within is None else within
-        step_table(self.cells, begin, factual, low, high, self.mutable, self.steps, self.tables, table)
-        steps = np.zeros(tuples.draws.size)  # inf if a column of the tuple does not change
-        for columns in tuples.sets.T:
-            steps += table[columns[tuples.which], tuples.draws]
-        changed = np.flatnonzero(steps < np.inf)
-        if changed.size <= most:
-            return Crossings(f, begin, tuples, changed, steps[changed])
-        chosen = np.zeros(steps.size, dtype=bool)
-        chosen[changed[_smallest(steps[changed], most // 2)]] = True
+        made_of = tuples.draws, tuples.which, tuples.sets
+        compared = self.cells, begin, factual, low, high, self.mutable, self.steps, self.tables
+        n_changed = sum_steps(*compared, made_of, table, changed, steps)
+        changed, steps = changed[:n_changed], steps[:n_changed]
+        if n_changed <= most:
+            return Crossings(f, begin, tuples, changed.copy(), steps.copy())
         # the nearest may all be too near to have the wanted decision, so others are examined as well
-        every = -(-steps.size // (most - most // 2))
-        chosen[::every] |= steps[::every] < np.inf
-        return Crossings(f, begin, tuples, np.flatnonzero(chosen), steps[chosen], complete=False)
+        chosen = changed % -(-n // (most - most // 2)) == 0
+        chosen[_smallest(steps, most // 2)] = True
+        return Crossings(f, begin, tuples, changed[chosen], steps[chosen], complete=False)
 
 
 def _smallest(values: Floats, n: int) -> Ints:
@@ -247,6 +246,6 @@ class ChangedCells:
 
     def rows(self, some: Ints, factuals: Floats) -> Floats:
         """Return some of the crossings as rows."""
-        cells = np.ascontiguousarray(factuals[self.of[some]].T)  # stored by column, as the model is queried by column
-        cells[self.column[some].T, np.arange(some.size)] = self.value[some].T
-        return cells.T
+        rows = factuals.take(self.of[some], axis=0)
+        np.put_along_axis(rows, self.column[some], self.value[some], axis=1)
+        return rows

@@ -50,10 +50,11 @@ def mark_first(codes, sets, slots, is_first):
 
 
 @entry
-def step_table(cells, begin, factual, low, high, columns, steps, tables, table):
-    """Write the step from the factual's value to each draw's, a row for each column.
+def sum_steps(cells, begin, factual, low, high, columns, steps, tables, tuples, table, changed, sums):
+    """Write which tuples of draws differ from the factual in all their columns, and their steps; return how many.
 
-    It is inf if the draw's value is equal or missing, or not between `low` and `high`.
+    A value differs if it is neither equal nor missing, and is between `low` and `high`. `table` is working memory, with
+    a row for each of `columns` and a column for each draw; `tuples` are draws, and positions in sets of columns.
     """
     for a in range(columns.size):
         j = columns[a]
@@ -64,3 +65,13 @@ def step_table(cells, begin, factual, low, high, columns, steps, tables, table):
                 table[a, i] = np.inf
             else:
                 table[a, i] = step(steps, tables, 0, j, value, x)
+    draws, which, sets = tuples
+    n = 0
+    for t in range(draws.size):
+        total = 0.0
+        for a in sets[which[t]]:
+            total += table[a, draws[t]]
+        if total < np.inf:
+            changed[n], sums[n] = t, total
+            n += 1
+    return n

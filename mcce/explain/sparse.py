@@ -284,10 +284,10 @@ class SparseSearch:
         n = crossed.members.size
         owner = np.repeat(np.arange(n), crossed.end - crossed.begin)
         least = self._least_costs(crossed, acceptance, size)
-        order = np.lexsort((least, owner))
+        order = np.concatenate([a + np.argsort(least[a:b], kind="stable") for a, b in zip(crossed.begin, crossed.end)])
         ends = _turns(int((crossed.end - crossed.begin).max()))
-        turn = np.empty(order.size, dtype=np.int64)
-        turn[order] = np.searchsorted(ends, np.arange(order.size) - crossed.begin[owner], side="right")
+        place = np.empty(order.size, dtype=np.int64)  # in the order
+        place[order] = np.arange(order.size)
         at, most = crossed.begin.copy(), np.full(n, np.inf)  # the next crossing, and the cost to undercut
         nothing = Winners.none(np.empty(0), acceptance.matrix.shape[1])
         reported = {"cost": np.empty(0), "harmed": np.empty(0, dtype=bool), "turn": np.empty(0, dtype=np.int64)}
@@ -304,7 +304,7 @@ class SparseSearch:
             at[left] = stop
             some = some[least[some] < most[owner[some]]]
             far = self.caution.farthest(least[some], most[owner[some]])
-            some, cells = self._screen(crossed, some, acceptance, far)
+            some = self._screen(crossed, some, acceptance, far)
             if not some.size and not unjudged.owner.size:
                 continue
             rows = self._rows(crossed, some, acceptance)
@@ -312,9 +312,10 @@ class SparseSearch:
             also = [rows_without_one(acceptance, unjudged.rows, crossed.members[unjudged.owner])]
             if size > 1 and at_once:
                 also.append(rows_without_one(acceptance, rows, crossed.of[some]))
-            valid = self._query_costs(rows, crossed.of[some], cells, acceptance, least[some], also)
-            valid = replace(valid, reported={**valid.reported, "turn": turn[some[valid.owner]]})
-            valid = valid.of_factuals(owner[some])
+            valid = self._query_costs(rows, crossed.of[some], acceptance, least[some], also)
+            chosen = some[valid.owner]
+            turn = np.searchsorted(ends, place[chosen] - crossed.begin[owner[chosen]], side="right")
+            valid = replace(valid, reported={**valid.reported, "turn": turn}).of_factuals(owner[some])
             valid = valid.take(valid.reported["cost"] < most[valid.owner])
             known = Winners.join([unjudged, valid]) if at_once else unjudged
             unjudged = valid.take(slice(0 if at_once else None))
@@ -336,9 +337,10 @@ class SparseSearch:
 
     def _least_costs(self, crossed: ChangedCells, acceptance: Acceptance, size: int) -> Floats:
         """Return a lower bound of the cost of each crossing: its steps; inf for crossings beyond a bound."""
-        of, settings = crossed.of, self.problem.settings
+        of, settings, relations = crossed.of, self.problem.settings, self.problem.relations
         steps = crossed.steps.copy()
-        if self.problem.relations is None and settings.max_changes is None and settings.max_gower is None:
+        is_computed = relations is not None and relations.computed
+        if not is_computed and settings.max_changes is None and settings.max_gower is None:
             return steps
         for first in range(0, of.size, WRITTEN_TOGETHER):
             some = np.arange(first, min(first + WRITTEN_TOGETHER, of.size))
@@ -350,7 +352,7 @@ class SparseSearch:
         return steps
 
     def _query_costs(
-        self, rows: Floats, of: Ints, cells: Floats, acceptance: Acceptance, steps: Floats, also: list[Floats]
+        self, rows: Floats, of: Ints, acceptance: Acceptance, steps: Floats, also: list[Floats]
     ) -> Winners:
         """Return the valid ones of some crossings, with their costs; owners are positions among `rows`.
 
@@ -359,9 +361,10 @@ class SparseSearch:
         scores, wanted = acceptance.query(np.concatenate([rows, *also]))
         place = np.flatnonzero(wanted[: of.size])
         rows, scores, of = rows[place], scores[place], of[place]
-        near = acceptance.distance(rows, of)
+        near, origins = acceptance.distance(rows, of), acceptance.origins[of]
         cost = self.caution.cost(steps[place], near, scores)
-        valid = Winners.chosen(place, rows, scores, acceptance.scale.join(cells[place], near, acceptance.origins[of]))
+        cells = acceptance.scale.inner(rows, acceptance.fold[of], origins)
+        valid = Winners.chosen(place, rows, scores, acceptance.scale.join(cells, near, origins))
         return replace(valid, reported={"cost": cost, "harmed": np.zeros(place.size, dtype=bool)})
 
     def _rows(self, crossed: ChangedCells, some: Ints, acceptance: Acceptance) -> Floats:
@@ -369,26 +372,21 @@ class SparseSearch:
         rows = crossed.rows(some, acceptance.matrix)
         return acceptance.complete(rows, crossed.of[some])
 
-    def _screen(self, crossed: ChangedCells, some: Ints, acceptance: Acceptance, far: Floats) -> tuple[Ints, Floats]:
-        """Return which of some crossings are admitted, at or above the floor and near enough, and their inner scores.
+    def _screen(self, crossed: ChangedCells, some: Ints, acceptance: Acceptance, far: Floats) -> Ints:
+        """Return which of some crossings are admitted, at or above the floor and near enough.
 
         `far` is the largest distance of each from real rows. Most are much nearer, so a bound on the distance suffices.
         """
         rows, of = self._rows(crossed, some, acceptance), crossed.of[some]
         admitted = self._admits(rows, of, acceptance)
-        some, rows, of, far = some[admitted], rows[admitted], of[admitted], far[admitted]
-        kept, cells = self._reach_floor(rows, of, acceptance, far)
-        return some[kept], cells[kept]
+        if not admitted.all():
+            some, rows, of, far = some[admitted], rows[admitted], of[admitted], far[admitted]
+        return some[self._reach_floor(rows, of, acceptance, far)]
 
-    def _reach_floor(
-        self, rows: Floats, of: Ints, acceptance: Acceptance, far: Floats | float = np.inf
-    ) -> tuple[Bools, Floats]:
-        """Return which rows are at or above the floor and at most `far` from real rows, and their inner scores."""
+    def _reach_floor(self, rows: Floats, of: Ints, acceptance: Acceptance, far: Floats | float = np.inf) -> Bools:
+        """Return which rows are at or above the floor and at most `far` from real rows."""
         fold, far = acceptance.fold[of], np.minimum(far, np.maximum(self.farthest, acceptance.own.distance[of]))
-        cells = acceptance.scale.inner(rows, fold, acceptance.origins[of])
-        likely = np.where(cells >= self.least, fold, -1)
-        near = acceptance.scale.distance(rows, likely, acceptance.origins[of], far)
-        return (cells >= self.least) & (near <= far), cells
+        return acceptance.scale.reach(rows, fold, acceptance.origins[of], self.least, far)
 
     def _scoring(
         self, rows: Floats, of: Ints, acceptance: Acceptance, least: float | None = None
@@ -406,7 +404,7 @@ class SparseSearch:
             admitted = self._admits(rows[some], of[some], acceptance)
             if least > -np.inf:
                 likely = some[admitted]
-                admitted[admitted] = self._reach_floor(rows[likely], of[likely], acceptance)[0]
+                admitted[admitted] = self._reach_floor(rows[likely], of[likely], acceptance)
             return admitted
 
         needless = least == -np.inf and acceptance.admits_all and self.reject is None

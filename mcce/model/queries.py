@@ -15,8 +15,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from mcce.base.arrays import Bools, Floats, Ints, UInts
+from mcce.base.arrays import Bools, Floats
 from mcce.exceptions import InputError, listing, spell_all, warn
 from mcce.model.decisions import Answer, Decision, compare_answers
 from mcce.rng import hash_rows
@@ -76,20 +77,18 @@ class CachedModel:
     def predict_encoded(self, rows: Floats) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
         """Return the scores of encoded rows, and which have the wanted decision."""
         keys = hash_rows(rows)
-        places = self._places(keys)
+        places = np.fromiter(map(self._place.get, keys.tolist(), repeat(-1)), dtype=np.int64, count=keys.size)
         new = np.flatnonzero(places < 0)
         if new.size:
-            first = new[np.sort(np.unique(keys[new], return_index=True)[1])]
+            code, distinct = pd.factorize(keys[new])
+            first = np.empty(distinct.size, dtype=np.int64)
+            first[code[::-1]] = new[::-1]
             with self._lock:
                 scores, wanted = self._question.predict_encoded(rows[first])
                 self._count(first.size)
-            self._add(keys[first].tolist(), scores, wanted)
-            places[new] = self._places(keys[new])
+            places[new] = len(self._place) + code
+            self._add(distinct.tolist(), scores, wanted)
         return self._scores[places], self._wanted[places]
-
-    def _places(self, keys: UInts) -> Ints:
-        """Return the places of the answers about some rows, -1 for none."""
-        return np.fromiter(map(self._place.get, keys.tolist(), repeat(-1)), dtype=np.int64, count=keys.size)
 
     def remember(self, other: CachedModel) -> None:
         """Take over the answers of another one, which is not used any more."""

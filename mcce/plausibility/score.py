@@ -153,6 +153,17 @@ class Scale:
         upto = np.arange(1.0, self.values.size + 1.0) if self.upto is None else self.upto
         return float(self.values[min(int(np.searchsorted(upto, needed)), self.values.size - 1)])
 
+    def lowest(self, shares: npt.ArrayLike) -> Floats:
+        """Return the lowest scores whose shares are at least some shares; -inf if all are, inf if none is."""
+        scores, of_scores = self._shares
+        return np.asarray(scores[np.searchsorted(of_scores, shares)])
+
+    @cached_property
+    def _shares(self) -> tuple[Floats, Floats]:
+        """-inf, the scores of the real rows and inf, and the shares of all but the last."""
+        scores = np.append(-np.inf, self.values)
+        return np.append(scores, np.inf), self.share(scores)
+
     @property
     def middle(self) -> float:
         """The median of the scores."""
@@ -459,17 +470,34 @@ class Plausibility:
         of_joint = np.where(as_likely, 1.0, self.joint.together.share(raw))
         return np.asarray(np.minimum.reduce([self.cells.share(least), self.outside.share(-outside), of_joint]))
 
+    def reach(self, matrix: Floats, fold: Ints, origins: Origins, least: float, far: Floats) -> Bools:
+        """Return which rows score at least `least` in all parts except nearness, and are at most `far` from real rows.
+
+        The cells are scored first, then the row as a whole, then the distance; each only for the rows that are left.
+        """
+        rows = rowwise(matrix)
+        lowest, logs, outside = self._cells(rows, fold, origins)
+        left = (lowest >= self.cells.lowest(least)) & (-outside >= self.outside.lowest(least))
+        parts = self.linear.parts(_made(rows, origins), np.where(left, fold, -1), origins.scores)
+        raw = self.joint.raw(logs[left].round(9), *(part[left] for part in parts))
+        left[left] = (raw >= origins.own.joint[origins.factual[left]]) | (raw >= self.joint.together.lowest(least))
+        return left & (self.distance(rows, np.where(left, fold, -1), origins, far) <= far)
+
     def _joint(self, rows: Floats, fold: Ints, origins: Origins) -> tuple[Floats, Floats, Floats]:
         """Return the raw joint scores of rows, their least cells, and their distances from the ranges."""
-        made, out = MadeRows(rows, origins.places, origins.rows), np.ones((3, fold.size))
+        least, logs, outside = self._cells(rows, fold, origins)
+        raw = self.joint.raw(logs.round(9), *self.linear.parts(_made(rows, origins), fold, origins.scores))
+        return raw, least, outside
+
+    def _cells(self, rows: Floats, fold: Ints, origins: Origins) -> Floats:
+        """Return the least cells of rows, the sums of the log shares, and the distances from the ranges."""
+        out = np.ones((3, fold.size))
         own = OwnCells(origins.own.rows, origins.own.share, origins.of)
         room = np.empty(self.scale.size, np.uint8), np.empty(self.conditionals[0].targets.size, bool)
         for k in folds_of(fold):
-            some = np.flatnonzero(fold == k)
-            score_cells(made, some, own, self._bins[k], self._trees[k], BINS - 1, origins.cells, *room, out)
-        least, logs, outside = out
-        raw = self.joint.raw(logs.round(9), *self.linear.parts(made, fold, origins.scores))
-        return raw, least, outside
+            some, trees = np.flatnonzero(fold == k), self._trees[k]
+            score_cells(_made(rows, origins), some, own, self._bins[k], trees, BINS - 1, origins.cells, *room, out)
+        return out
 
     @cached_property
     def _bins(self) -> list[CellBins]:
@@ -493,19 +521,11 @@ class Plausibility:
         rows = rowwise(matrix)
         if origins is None:
             return _distances(MadeRows(rows, np.arange(fold.size), rows), fold, self.neighbours, self.scale, enough)
-        made = MadeRows(rows, origins.places, origins.rows)
-        return _distances(made, fold, self.neighbours, self.scale, enough, origins.near)
+        return _distances(_made(rows, origins), fold, self.neighbours, self.scale, enough, origins.near)
 
     def farthest(self, least: Floats | float) -> Floats:
         """Return the largest distance at which a row can have a score of `least`; -inf if there is none."""
-        distances, shares = self._shares_of_distances
-        return np.asarray(distances[np.searchsorted(shares, least)])
-
-    @cached_property
-    def _shares_of_distances(self) -> tuple[Floats, Floats]:
-        """Distances, the largest first and -inf last, and the shares at the others as they count in a score."""
-        scores = np.append(-np.inf, self.nearness.values)
-        return -np.append(scores, np.inf), NEARNESS_COUNTS * self.nearness.share(scores)
+        return -self.nearness.lowest(np.asarray(least) / NEARNESS_COUNTS)
 
     def score(
         self, matrix: Floats, fold: Ints, origins: Origins | None = None, least: float | Floats = -np.inf
@@ -552,6 +572,10 @@ class Plausibility:
     def typical_distance(self) -> float:
         """The median of the mean distances of real rows to their nearest ones."""
         return -self.nearness.middle
+
+
+def _made(rows: Floats, origins: Origins) -> MadeRows:
+    return MadeRows(rows, origins.places, origins.rows)
 
 
 def _row_keys(matrix: Floats) -> UInts:
