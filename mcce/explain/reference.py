@@ -51,7 +51,7 @@ from mcce.explain.order import Margins
 from mcce.generators.base import Generator
 from mcce.model.queries import PredictsEncoded
 from mcce.plausibility.relations import KeptRelations
-from mcce.plausibility.stop_reasons import Edge, Usual, plain_level
+from mcce.plausibility.stop_reasons import Usual, plain_level
 from mcce.report.suspicious import EDGE, WIDE
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import is_dated
@@ -115,7 +115,7 @@ def learn_usual(
         },
         factors={name[j]: _usual_factors(refused[:, j], accepted[:, j]) for j in amounts},
         edges=tuple(
-            tuple(edge)
+            edge
             for at in range(0, len(numbers), READ_TOGETHER)
             for edge in _edges(matrix, schema.features, numbers[at : at + READ_TOGETHER], weights)
         ),
@@ -134,15 +134,21 @@ def _points(column: Floats, shares: tuple[float, float], weights: Floats | None)
     return float(low), float(high)
 
 
-def _edges(matrix: Floats, features: Sequence[Feature], columns: Sequence[int], weights: Floats | None) -> list[Edge]:
+def _edges(
+    matrix: Floats, features: Sequence[Feature], columns: Sequence[int], weights: Floats | None
+) -> list[tuple[Any, ...]]:
     """Return the values between which nearly all numbers of each column lie, for all rows and for rows of a level.
+
+    These are the fields of an `Edge`, in a plain tuple, which is stored.
 
     All columns are read at once for each level: a table of many columns has many pairs of a number and a level.
     """
     numbers = matrix[:, columns]
     filled = np.where(np.isnan(numbers), np.nanmin(numbers, axis=0) - 1.0, numbers)
     quartiles = quantiles(filled, QUARTILE, weights)
-    found = [[Edge(features[j].name, None, None, *_points(matrix[:, j], EDGE, weights), is_low=False)] for j in columns]
+    found: list[list[tuple[Any, ...]]] = [
+        [(features[j].name, None, None, *_points(matrix[:, j], EDGE, weights), False)] for j in columns
+    ]
     for k, given in enumerate(features):
         if given.is_numeric or given.levels is None or given.n_levels > MOST_LEVELS:
             continue
@@ -150,9 +156,9 @@ def _edges(matrix: Floats, features: Sequence[Feature], columns: Sequence[int], 
             alike = matrix[:, k] == code
             if alike.sum() >= FEWEST_ALIKE:
                 lows, highs = quantiles(filled[alike], EDGE, None if weights is None else weights[alike]).tolist()
-                for edges, low, high, quartile in zip(found, lows, highs, quartiles.tolist(), strict=True):
-                    name = edges[0].feature
-                    edges.append(Edge(name, given.name, plain_level(level), low, high, is_low=high < quartile))
+                plain = plain_level(level)
+                for j, edges, low, high, quartile in zip(columns, found, lows, highs, quartiles.tolist(), strict=True):
+                    edges.append((features[j].name, given.name, plain, low, high, high < quartile))
     return list(chain.from_iterable(found))
 
 

@@ -214,9 +214,9 @@ class StopRules:
         """The levels that contradict high numbers: the positions of both columns, and the code of the level."""
         position = {column.name: j for j, column in enumerate(self.columns)}
         found = []
-        for edge in map(Edge._make, self.usual.edges):
+        for edge in (Edge._make(edge) for edge in self.usual.edges if edge[Edge._fields.index("is_low")]):
             known = edge.feature in position and edge.given in position
-            if edge.is_low and known and edge.feature not in self.usual.unchangeable:
+            if known and edge.feature not in self.usual.unchangeable:
                 j, k = position[edge.feature], position[edge.given]
                 found.append((edge, j, k, self.columns[k].codes.get(edge.level, np.nan)))
         return found
@@ -235,8 +235,12 @@ class StopRules:
     @cached_property
     def _ends(self) -> dict[Hashable, tuple[float, float]]:
         """The values between which nearly all training rows lie, for columns where both are positive."""
-        edges = [Edge._make(edge) for edge in self.usual.edges if edge[0] in self.usual.spreads]
-        return {edge.feature: (edge.low, edge.high) for edge in edges if edge.given is None and edge.low > 0.0}
+        of_all = [Edge._make(edge) for edge in self.usual.edges if edge[Edge._fields.index("given")] is None]
+        return {
+            edge.feature: (edge.low, edge.high)
+            for edge in of_all
+            if edge.feature in self.usual.spreads and edge.low > 0.0
+        }
 
     @cached_property
     def _loans(self) -> list[int]:

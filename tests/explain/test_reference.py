@@ -8,6 +8,7 @@ import pytest
 
 import mcce
 from mcce.explain import reference
+from mcce.plausibility.stop_reasons import Edge
 from mcce.table import Schema
 from mcce.table.weights import quantiles
 from tests.datasets.paper_data import PAPER, paper_folder
@@ -156,7 +157,7 @@ def test_edges_are_the_quantiles_of_each_group_and_read_once_for_all_columns(wei
     weights = rng.integers(1, 4, N).astype(float) if weighted else None
     calls = []
     monkeypatch.setattr(reference, "quantiles", lambda *args: calls.append(1) or quantiles(*args))
-    found = reference._edges(matrix, schema.features, range(70), weights)
+    found = [Edge._make(edge) for edge in reference._edges(matrix, schema.features, range(70), weights)]
     assert len(calls) == 70 + 1 + 2, "one of each column, of the quartiles, of each frequent level"
     assert [(edge.feature, edge.level) for edge in found] == [
         (f"x{j}", level) for j in range(70) for level in (None, "a", "b")
