@@ -647,7 +647,7 @@ class _Target:
 def _smooth(counts: Floats, smoothed: Bools) -> Floats:
     """Return the counts of bins in leaves, smoothed over neighbouring bins by a normal kernel; leaf totals are kept."""
     bins = np.arange(BINS, dtype=np.float64)
-    apart = np.abs(np.flatnonzero(smoothed)[:, None] - np.arange(BINS))
+    apart = np.abs(np.arange(BINS)[:, None] - np.arange(BINS))
     sizes, quartile_ranges = counts.sum(axis=1), _quartile_ranges(counts)
     out = counts.copy()
     for leaf in np.flatnonzero(sizes > 0.0).tolist():
@@ -656,8 +656,8 @@ def _smooth(counts: Floats, smoothed: Bools) -> Floats:
         width = silverman(float(deviation_of(bins, own)), quartile_range, size)
         if width >= 0.3:
             held = np.flatnonzero(own)
-            kernel = np.exp(-0.5 * (bins / width) ** 2)[apart.take(held, axis=1)]
-            out[leaf, smoothed] = kernel @ (own[held] / kernel.sum(axis=0))
+            kernel = np.exp(-0.5 * (bins / width) ** 2)[apart.take(held, axis=1)] * smoothed[:, None]
+            out[leaf] = kernel @ (own[held] / kernel.sum(axis=0))
     return out
 
 
