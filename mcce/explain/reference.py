@@ -52,7 +52,7 @@ from mcce.explain.order import Margins
 from mcce.generators.base import Generator
 from mcce.model.queries import PredictsEncoded
 from mcce.plausibility.relations import KeptRelations
-from mcce.plausibility.stop_reasons import Edge, Usual, plain_level
+from mcce.plausibility.stop_reasons import Usual, plain_level
 from mcce.report.suspicious import EDGE, WIDE
 from mcce.table import Feature, Schema
 from mcce.table.dtypes import is_dated
@@ -117,7 +117,7 @@ def learn_usual(
         },
         factors={name[j]: _usual_factors(refused[:, j], accepted[:, j]) for j in amounts},
         edges=tuple(
-            tuple(edge)
+            edge
             for at in range(0, len(compared), READ_TOGETHER)
             for edge in _edges(matrix, schema.features, compared[at : at + READ_TOGETHER], weights, {*numbers})
         ),
@@ -138,8 +138,10 @@ def _points(column: Floats, shares: tuple[float, float], weights: Floats | None)
 
 def _edges(
     matrix: Floats, features: Sequence[Feature], columns: Sequence[int], weights: Floats | None, mutable: set[int]
-) -> list[Edge]:
+) -> list[tuple[Any, ...]]:
     """Return the values between which nearly all numbers of each column lie, for all rows and for rows of a level.
+
+    These are the fields of an `Edge`, in a plain tuple, which is stored.
 
     All columns are read at once for each level: a table of many columns has many pairs of a number and a level.
     """
@@ -149,8 +151,8 @@ def _edges(
     as_highest = np.where(known, numbers, np.nanmax(numbers, axis=0) + 1.0)
     is_fixed = np.array([j not in mutable for j in columns])
     lower, upper = quantiles(as_highest, 1.0 - QUARTILE, weights), quantiles(as_lowest, QUARTILE, weights)
-    found = [
-        [Edge(features[j].name, None, None, *_points(matrix[:, j], EDGE, weights), contradicts=False)] for j in columns
+    found: list[list[tuple[Any, ...]]] = [
+        [(features[j].name, None, None, *_points(matrix[:, j], EDGE, weights), False)] for j in columns
     ]
     for k, given in enumerate(features):
         if given.is_numeric or given.levels is None or given.n_levels > MOST_LEVELS:
@@ -165,9 +167,10 @@ def _edges(
             is_low, is_high = highs < upper, (least > lower) & is_fixed
             lows = np.where(is_high, least, np.where(is_low, -np.inf, lows))
             highs = np.where(is_high & ~is_low, np.inf, highs)
-            for edges, low, high, contradicts in zip(found, lows.tolist(), highs.tolist(), (is_low | is_high).tolist()):
-                edges.append(Edge(edges[0].feature, given.name, plain_level(level), low, high, contradicts))
-    kept = [edges if j in mutable else [each for each in edges if each.contradicts] for j, edges in zip(columns, found)]
+            contradicts, plain = (is_low | is_high).tolist(), plain_level(level)
+            for j, edges, *ends in zip(columns, found, lows.tolist(), highs.tolist(), contradicts, strict=True):
+                edges.append((features[j].name, given.name, plain, *ends))
+    kept = [edges if j in mutable else [each for each in edges if each[-1]] for j, edges in zip(columns, found)]
     return list(chain.from_iterable(kept))
 
 

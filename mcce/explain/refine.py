@@ -39,7 +39,7 @@ Reject = Callable[[Floats, Floats], Bools]  # returns which of some rows a searc
 
 WRITTEN_TOGETHER = 8192  # rows made at a time
 VALUES_BETWEEN = 8  # values tried between a number and the factual's
-TRIED_AHEAD = 2048  # most rows of the next steps of `revert` that are examined at once
+TRIED_AHEAD = 512  # most rows of the next steps of `revert` that are examined at once
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,6 @@ class _RefinedRows:
         again = changed & (changed.sum(axis=1) > 1)[:, None]  # to be tried in the next round; a single change is needed
         failed = np.zeros(again.shape, dtype=bool)  # since the row last moved
         left = np.full(again.shape, np.inf)  # distance of the row without each change still to be tried in this round
-        ahead = np.zeros(again.shape[0], dtype=np.int64)  # further steps whose rows were queried
         while True:
             ended: Bools = np.asarray(np.isinf(left).all(axis=1))
             at, column = np.nonzero(again & ended[:, None])
@@ -216,37 +215,47 @@ class _RefinedRows:
             active = np.flatnonzero(np.isfinite(left).any(axis=1))
             if not active.size:
                 return
-            if not ahead[active].any():
-                ahead[active] = self._query_ahead(active, left[active])
-            active = active[ahead[active] > 0]
-            ahead[active] -= 1
-            column = left[active].argmin(axis=1)
-            left[active, column] = np.inf
-            tries = self.acceptance.with_own(self.rows[active], self.owner[active], column)
-            moved = self._advance(tries, active)
-            failed[active, column] = True
-            failed[moved, column[np.searchsorted(active, moved)]] = False
-            again[moved] |= failed[moved]
-            failed[moved] = False
+            order = np.argsort(left[active], axis=1, kind="stable")
+            n_steps = np.isfinite(left[active]).sum(axis=1)
+            for step, moved in enumerate(self._advance_steps(active, order, n_steps)):
+                tried = step < n_steps
+                column = order[tried, step]
+                left[active[tried], column] = np.inf
+                failed[active[tried], column] = ~moved[tried]
+                again[active[moved]] |= failed[active[moved]]
+                failed[active[moved]] = False
 
-    def _query_ahead(self, at: Ints, left: Floats) -> Ints:
-        """Query the model for all rows that the next steps of `revert` can lead to; return the numbers of steps.
+    def _advance_steps(self, at: Ints, order: Ints, n_steps: Ints) -> list[Bools]:
+        """Revert the next changes of rows, in the given order; return by step which rows moved.
 
-        These are the rows without some of the changes that are tried next. A query costs far more than a row.
+        The model is queried once for all rows that the steps can lead to, since a query costs far more than a row.
         """
-        depth = max(1, min(left.shape[1], (TRIED_AHEAD // at.size + 1).bit_length() - 1))
-        n_steps = np.minimum(np.isfinite(left).sum(axis=1), depth)
-        if depth > 1:
-            codes = np.arange(1, 2**depth)  # bit i of a code says whether the i-th of the next changes is left out
-            row, chosen = np.nonzero(codes < 2 ** n_steps[:, None])
-            tried, place = np.nonzero(codes[chosen, None] >> np.arange(depth) & 1)
-            column = np.argsort(left, axis=1, kind="stable")[row[tried], place]
-            of = at[row]
-            tries = self.rows[of]
-            tries[tried, column] = self.factuals[of[tried], column]
-            tries = self.acceptance.complete(tries, self.owner[of])
-            self.acceptance.query(tries[self._is_allowed(tries, of)[0]])
-        return n_steps
+        of = np.arange(at.size)  # by state that a row may have, its position in `at`; at first its present state
+        rows, plausibility = self.rows[at], self.plausibility[at]
+        after: list[Ints] = []  # by step, the state to which each state moves if the decision is the wanted one
+        n_tried = 0
+        for step in range(n_steps.max()):
+            trying = np.flatnonzero(step < n_steps[of])
+            n_tried += trying.size
+            if step and n_tried > TRIED_AHEAD:
+                break
+            tries = self.acceptance.with_own(rows[trying], self.owner[at[of[trying]]], order[of[trying], step])
+            allowed, of_tries = self._is_allowed(tries, at[of[trying]], plausibility[trying])
+            after.append(np.arange(of.size))
+            after[-1][trying[allowed]] = of.size + np.arange(allowed.sum())
+            of, plausibility = np.append(of, of[trying[allowed]]), np.append(plausibility, of_tries[allowed])
+            rows = np.concatenate([rows, tries[allowed]])
+        scores, wanted = self.acceptance.query(rows[at.size :])
+        valid = np.append(np.ones(at.size, dtype=bool), wanted)
+        now, moves = np.arange(at.size), []
+        for each in after:
+            new = np.where(valid[each[now]], each[now], now)
+            moves.append(new != now)
+            now = new
+        moved = now >= at.size
+        self.rows[at], self.plausibility[at] = rows[now], plausibility[now]
+        self.scores[at[moved]] = scores[now[moved] - at.size]
+        return moves
 
     def _distances_without(self, at: Ints, column: Ints) -> Floats:
         """Return the distances of some rows from their factuals with one change reverted."""
@@ -336,26 +345,25 @@ class _RefinedRows:
         order = np.argsort(-steps, kind="stable")
         return np.asarray(columns[order[steps[order] > 0.0]])
 
-    def _advance(self, tries: Floats, at: Ints) -> Ints:
-        """Replace each row by the nearest of its tries that is valid and plausible enough; return those replaced."""
-        allowed, plausibility = self._is_allowed(tries, at)
+    def _advance(self, tries: Floats, at: Ints) -> None:
+        """Replace each row by the nearest of its tries that is valid and plausible enough."""
+        allowed, plausibility = self._is_allowed(tries, at, self.plausibility[at])
         tries, at, plausibility = tries[allowed], at[allowed], plausibility[allowed]
         scores, wanted = self.acceptance.query(tries)
         if not wanted.any():
-            return np.empty(0, dtype=np.int64)
+            return
         tries, at, plausibility, scores = tries[wanted], at[wanted], plausibility[wanted], scores[wanted]
         left = self.refiner.distance.sums(self.acceptance.counted(tries, self.owner[at]), self.factuals[at])
         order = np.lexsort((left, at))
         best = order[np.concatenate([[True], at[order][1:] != at[order][:-1]])]
         self.rows[at[best]], self.scores[at[best]] = tries[best], scores[best]
         self.plausibility[at[best]] = plausibility[best]
-        return np.asarray(at[best])
 
-    def _is_allowed(self, tries: Floats, at: Ints) -> tuple[Bools, Floats]:
-        """Return which tries may replace their rows if they are valid, and their plausibility."""
-        least = np.minimum(self.acceptance.least, self.plausibility[at])
+    def _is_allowed(self, tries: Floats, at: Ints, before: Floats) -> tuple[Bools, Floats]:
+        """Return which tries may replace rows of plausibility `before` if they are valid, and their plausibility."""
+        least = np.minimum(self.acceptance.least, before)
         plausibility = self._score_tries(tries, self.rows[at], at, least)
-        allowed = (plausibility >= self.acceptance.least) | (plausibility > self.plausibility[at])
+        allowed = (plausibility >= self.acceptance.least) | (plausibility > before)
         allowed &= (tries != self.factuals[at]).any(axis=1)
         if not self.acceptance.admits_all:
             allowed[allowed] = self.acceptance.admits(tries[allowed], self.owner[at[allowed]])

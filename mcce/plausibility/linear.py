@@ -112,8 +112,10 @@ class Linear:
         deviation = z.std(axis=0)
         deviation[deviation < 1e-9] = 1.0
         scaled = replace(blank, centre=z.mean(axis=0), deviation=deviation)
-        share = _choose_share(scaled.expand(matrix[some]))
-        precision = np.array([_precision(scaled.expand(matrix[rows]), share) for rows in folds])
+        read = np.unique(np.concatenate([some, *folds]))  # each row once, as it is in several folds
+        z = scaled.expand(matrix[read])
+        share = _choose_share(z[np.searchsorted(read, some)])
+        precision = np.array([_precision(z[np.searchsorted(read, rows)], share) for rows in folds])
         return replace(scaled, precision=precision.reshape(len(folds), n_places, n_places))
 
     def expand(self, matrix: Floats) -> Floats:

@@ -250,8 +250,8 @@ class StopRules:
         """The levels that contradict numbers: the positions of both columns, and the code of the level."""
         position = {column.name: j for j, column in enumerate(self.columns)}
         found = []
-        for edge in map(Edge._make, self.usual.edges):
-            if edge.contradicts and edge.feature in position and edge.given in position:
+        for edge in (Edge._make(edge) for edge in self.usual.edges if edge[Edge._fields.index("contradicts")]):
+            if edge.feature in position and edge.given in position:
                 j, k = position[edge.feature], position[edge.given]
                 found.append((edge, j, k, self.columns[k].codes.get(edge.level, np.nan)))
         return found
@@ -298,8 +298,12 @@ class StopRules:
     @cached_property
     def _ends(self) -> dict[Hashable, tuple[float, float]]:
         """The values between which nearly all training rows lie, for columns where both are positive."""
-        edges = [Edge._make(edge) for edge in self.usual.edges if edge[0] in self.usual.spreads]
-        return {edge.feature: (edge.low, edge.high) for edge in edges if edge.given is None and edge.low > 0.0}
+        of_all = [Edge._make(edge) for edge in self.usual.edges if edge[Edge._fields.index("given")] is None]
+        return {
+            edge.feature: (edge.low, edge.high)
+            for edge in of_all
+            if edge.feature in self.usual.spreads and edge.low > 0.0
+        }
 
     @cached_property
     def _loans(self) -> list[int]:

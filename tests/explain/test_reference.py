@@ -8,6 +8,7 @@ import pytest
 
 import mcce
 from mcce.explain import reference
+from mcce.plausibility.stop_reasons import Edge
 from mcce.table import Schema
 from mcce.table.weights import quantiles
 from tests.datasets.paper_data import PAPER, paper_folder
@@ -156,7 +157,8 @@ def test_edges_are_the_quantiles_of_each_group_and_read_once_for_all_columns(wei
     weights = rng.integers(1, 4, N).astype(float) if weighted else None
     calls = []
     monkeypatch.setattr(reference, "quantiles", lambda *args: calls.append(1) or quantiles(*args))
-    found = reference._edges(matrix, schema.features, range(70), weights, {*range(70)})
+    edges = reference._edges(matrix, schema.features, range(70), weights, {*range(70)})
+    found = [Edge._make(edge) for edge in edges]
     assert len(calls) == 70 + 2 + 2 * 2, "one of each column, of each quartile, two of each frequent level"
     assert [(edge.feature, edge.level) for edge in found] == [
         (f"x{j}", level) for j in range(70) for level in (None, "a", "b")
@@ -178,7 +180,7 @@ def test_low_and_high_levels_contradict_numbers_beyond_one_edge_and_fixed_number
     frame = pd.DataFrame({"age": age, "salary": rng.normal(size=1500).round(3), "work": pd.Categorical(work)})
     schema = Schema.from_data(frame)
     matrix = schema.encode(frame, "X").matrix
-    edges = reference._edges(matrix, schema.features, [0, 1], None, {1})
+    edges = [Edge._make(edge) for edge in reference._edges(matrix, schema.features, [0, 1], None, {1})]
     of_age = {edge.level: (edge.low, edge.high) for edge in edges if edge.feature == "age"}
     assert of_age == {"retired": (71.0, np.inf), "student": (-np.inf, 25.0)}
     of_salary = [(edge.level, edge.contradicts) for edge in edges if edge.feature == "salary"]
