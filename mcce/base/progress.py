@@ -40,7 +40,7 @@ def tqdm(**options: Any) -> Any:
 @cache
 def _hidden_bar() -> Any:
     """Return the bar that is never shown, which all steps without progress share."""
-    return tqdm(disable=True)
+    return _bar_class()(disable=True)
 
 
 class _Lines:
