@@ -2,7 +2,7 @@
 
 `frame_kind` reads the library and the Arrow types of the columns, `read_frame` converts to pandas without loss
 (nullable dtypes, ordered categories), and `FrameKind.build` converts back. A column with both null and NaN is refused.
-Frames that narwhals cannot build are read, and results are pandas.
+Frames that narwhals cannot build are read, and results are pandas. `build_frame` builds small frames of pandas.
 """
 
 from __future__ import annotations
