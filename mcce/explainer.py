@@ -79,7 +79,6 @@ from mcce.plausibility.derived import DerivedColumns, Formula, FrameFunction, fi
 from mcce.plausibility.relation_finder import find_in, read_relations
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
-from mcce.plausibility.stop_reasons import RuleColumn, StopRules
 from mcce.privacy.settings import Privacy
 from mcce.records.record import Origin
 from mcce.report.names import Names
@@ -1327,7 +1326,7 @@ class MCCE(Learner):
             robustness=robustness,
             relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
             anonymity=anonymity,
-            stops=self._stops() if settings.sparse and settings.caution > 0.0 else None,
+            stops=self.learned_.learn_stops(self.names_.units) if settings.sparse and settings.caution > 0.0 else None,
             names=self.names_.for_display(schema, exact=settings.sparse),
             threads=count_jobs(self.n_jobs),
         )
@@ -1385,14 +1384,6 @@ class MCCE(Learner):
             raise exceptions.NotFittedError(
                 "this MCCE is not fitted; call ", PythonOnly("fit(X)"), " with the training rows first."
             )
-
-    def _stops(self) -> StopRules | None:
-        """Return the reasons not to send an answer; None if the training rows are not available."""
-        usual = self.learned_.learn_usual()
-        if usual is None:
-            return None
-        columns = [RuleColumn.from_feature(feature) for feature in self.generator_.schema_.features]
-        return StopRules(columns, usual, self.names_.units)
 
 
 def _stored_settings(cls: type[MCCE]) -> list[str]:

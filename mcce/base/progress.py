@@ -37,6 +37,12 @@ def tqdm(**options: Any) -> Any:
     return _bar_class()(**options)
 
 
+@cache
+def _hidden_bar() -> Any:
+    """Return the bar that is never shown, which all steps without progress share."""
+    return _bar_class()(disable=True)
+
+
 class _Lines:
     """Standard error, with a new line for each update of a bar."""
 
@@ -53,9 +59,12 @@ def progress_bar(total: int | None, what: str, progress: Progress, **options: An
     is_log = progress == "log"
     if progress is not None and not is_log:
         check_flag(progress, "progress")
+        if not progress:
+            yield _hidden_bar()
+            return
     if is_log:
         options |= {"mininterval": LOGGED_EVERY, "ncols": 100, "file": _Lines()}
-    disable = None if progress is None else not progress
+    disable = None if progress is None else False
     with tqdm(total=total, desc=what, delay=SECONDS, leave=is_log, disable=disable, **options) as bar:
         if is_log or bar.disable or type(bar).__module__.endswith("notebook"):
             yield bar

@@ -183,6 +183,8 @@ class Acceptance:
         seriousness = np.zeros(len(rows), dtype=np.int64)
         left = np.arange(len(rows))
         for rules in stops.nested:  # each reason of the next rules is one of these
+            if not left.size:
+                break
             left = left[self._cells(rules, rows[left], owner[left]).any(axis=1)]
             seriousness[left] += 1
         if self.problem.settings.diverse:

@@ -45,6 +45,7 @@ from mcce.explain.sparse import crossed_draws
 from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 from mcce.table import Feature
+from mcce.table.frames import build_frame
 
 DIVERSE_FACTUALS = 64  # factuals that are searched together, with a shared cache of predictions
 PRICE = 1.5  # price of the distance to the factual, relative to the distance to the nearest chosen row
@@ -197,7 +198,7 @@ def diversity_table(owner: Ints, rows: Floats, features: Sequence[Feature]) -> p
         totals[1] += np.bincount(of, differing.sums(rows[first], rows[first + lag]) / len(features), owners.size)
     n_pairs = counts * (counts - 1) / 2
     means = np.divide(totals, n_pairs, out=np.full(totals.shape, np.nan), where=n_pairs > 0)
-    return pd.DataFrame({"rows": counts, "gower": means[0], "features": means[1]}, index=owners)
+    return build_frame({"rows": counts, "gower": means[0], "features": means[1]}, pd.Index(owners))
 
 
 def with_values(rows: Any, columns: Sequence[int], values: Any) -> Any:

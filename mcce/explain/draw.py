@@ -73,9 +73,9 @@ class Candidates:
         """Yield the begin, end and factuals of each pool of some factuals; pools without rows are left out."""
         begins, ends = self.begin[which], self.end[which]
         filled = ends > begins  # an empty pool begins at the same row as the next one
-        for begin in np.unique(begins[filled]):
+        for begin in sorted({*begins[filled].tolist()}):
             mine = filled & (begins == begin)
-            yield int(begin), int(ends[mine][0]), which[mine]
+            yield begin, int(ends[mine][0]), which[mine]
 
     def separate(self, which: Ints) -> tuple[Candidates, Ints]:
         """Return the candidates of some factuals one after the other, none shared, and the factual of each row."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -26,7 +27,7 @@ from mcce.generators.chain import ChainModel
 from mcce.model.queries import EncodedModel, TrainingTable
 from mcce.plausibility.relations import Relations, keep_relations
 from mcce.plausibility.score import Plausibility
-from mcce.plausibility.stop_reasons import Usual
+from mcce.plausibility.stop_reasons import RuleColumn, StopRules, Usual
 from mcce.rng import derive_key
 from mcce.table import Schema
 from mcce.table.checks import rows_of
@@ -54,6 +55,7 @@ class LearnedParts:
     keys : keys of training people, by the columns of the keys
     distances : distances by name, learned before the training rows were dropped
     worlds : chains from which the consequences of actions are drawn
+    stops : reasons not to send a counterfactual
     """
 
     training: TrainingTable
@@ -67,6 +69,7 @@ class LearnedParts:
     keys: dict[tuple[int, ...], TrainingKeys] = field(default_factory=dict)
     distances: Mapping[str, Distance] = field(default_factory=dict)
     worlds: tuple[ChainModel, ...] = ()
+    stops: StopRules | None = None
 
     @property
     def schema(self) -> Schema:
@@ -106,6 +109,13 @@ class LearnedParts:
                 keep_relations(self.relations, self.schema, fixed_columns(self.generator)),
             )
         return self.usual
+
+    def learn_stops(self, units: Mapping[Hashable, str]) -> StopRules | None:
+        """Return the reasons not to send a counterfactual; None if the training rows are not available."""
+        usual = self.learn_usual()
+        if self.stops is None and usual is not None:
+            self.stops = StopRules([RuleColumn.from_feature(each) for each in self.schema.features], usual, units)
+        return self.stops
 
     def learn_rows(self, *, needed: bool = False) -> TrainingRows | None:
         """Return the hashes that identify copies of training rows; None if not available and not needed."""
@@ -170,6 +180,8 @@ class LearnedParts:
         plausibility: Plausibility | None = None,
     ) -> Ordering:
         """Return the order by measures, with the scales that they learn."""
+        if measures is None and feature_weights is None:
+            return self._default_order
         named = _listed(DEFAULT if measures is None else measures)
         if not self.has_rows:
             named = [self.distances.get(name, name) if isinstance(name, str) else name for name in named]
@@ -182,6 +194,10 @@ class LearnedParts:
             decision=self.training.wanted() if learning else None,
             scorers={} if plausibility is None else {"plausibility": plausibility.of_candidates},
         )
+
+    @cached_property
+    def _default_order(self) -> Ordering:
+        return resolve_measures(DEFAULT, self.schema.features)
 
     def learn_measures(self, measures: MeasureLike | Sequence[MeasureLike]) -> list[MeasureLike]:
         """Return measures in place of names, for workers, which have neither training rows nor registered measures."""

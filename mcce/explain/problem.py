@@ -125,6 +125,8 @@ def pool_keys(generator: Generator, matrix: Floats, columns: Sequence[int]) -> U
 
 def pool_blocks(order: Ints, keys: UInts, pool_bytes: int) -> Iterator[Ints]:
     """Yield the factuals in `order` in blocks whose pools, of the given size in bytes, fit in memory."""
+    if not order.size:
+        return
     n_pools = max(1, POOL_BYTES // pool_bytes)
     pool, _ = pd.factorize(keys[order])
     by_pool = np.argsort(pool, kind="stable")
@@ -304,7 +306,9 @@ class Block:
 
 def searched(factuals: Factuals, contradictions: Mapping[int, str]) -> Ints:
     """Return the positions of factuals to search for: those without the decision and without a contradiction."""
-    return np.setdiff1d(np.flatnonzero(~factuals.wanted), list(contradictions))
+    is_searched = ~factuals.wanted
+    is_searched[list(contradictions)] = False
+    return np.flatnonzero(is_searched)
 
 
 def mutable_columns(generator: Generator) -> Ints:

@@ -34,6 +34,7 @@ from mcce.model.robustness import ConfirmedModel
 from mcce.report.reasons import ALREADY, NO_ROOM, NONE_ALIKE, NONE_ALIKE_WANTED, UNREADABLE
 from mcce.rng import hash_rows
 from mcce.table import Schema
+from mcce.table.frames import build_frame
 from mcce.table.left_out import LeftOut
 
 
@@ -57,11 +58,12 @@ def tabulate(
     given = None if problem.constraints is None else problem.constraints.explicit
     uncounted = list(problem.uncounted)
     pairwise = diversity_table(owner, with_values(rows, uncounted, 0.0) if uncounted else rows, schema.features)
+    pairwise.index = factuals.index[pairwise.index].rename("id")
     demanded = {} if problem.robustness is None else problem.robustness.described()
-    columns = pd.Index(schema.names, tupleize_cols=False)
+    frame = schema.decode(rows, index)
     result = Counterfactuals(
-        frame=schema.decode(rows, index),
-        measures=_measure_table(explained).set_axis(index, axis=0),
+        frame=frame,
+        measures=_measure_table(explained, index),
         factuals=schema.decode(factuals.matrix, factuals.index),
         unexplained=unexplained_table(problem, factuals, owner, drawn, explained.contradictions),
         constraints=binding_table(explained) if given else None,
@@ -83,8 +85,8 @@ def tabulate(
         _questions=questions,
         _rules={who: given.texts_of(who) for who in factuals.index} if given else {},
         _frame_kind=factuals.frames,
-        _along=pd.DataFrame(winners.incidental, index=index, columns=columns) if problem.settings.sparse else None,
-        _pairwise=pairwise.set_axis(factuals.index[pairwise.index].rename("id"), axis=0),
+        _along=pd.DataFrame(winners.incidental, index, frame.columns.view()) if problem.settings.sparse else None,
+        _pairwise=pairwise,
     )
     return result if factuals.left_out is None else with_left_out(result, factuals.left_out, schema)
 
@@ -149,7 +151,7 @@ def _joined(known: pd.Series[Any], others: pd.Series[Any]) -> pd.Series[Any]:
         return pd.concat([known.astype(object), others.astype(object)], ignore_index=True)
 
 
-def _measure_table(explained: Explanation) -> pd.DataFrame:
+def _measure_table(explained: Explanation, index: pd.Index[Any]) -> pd.DataFrame:
     """Return the model's score of each winner and its measures."""
     winners = explained.winners
     n_changes, steps = winners.measures.T
@@ -159,7 +161,7 @@ def _measure_table(explained: Explanation) -> pd.DataFrame:
         "gower": steps / len(explained.problem.features),
         "gower_sum": steps,
     }
-    return pd.DataFrame({**measures, **winners.reported})
+    return build_frame({**measures, **winners.reported}, index)
 
 
 def binding_table(explained: Explanation) -> pd.DataFrame:
@@ -206,7 +208,9 @@ def unexplained_table(
     `drawn` is the number of rows drawn for each factual; None if the user gave candidates.
     """
     generator = problem.generator
-    without = np.setdiff1d(np.arange(len(factuals)), owner)
+    is_without = np.ones(len(factuals), dtype=bool)
+    is_without[owner] = False
+    without = np.flatnonzero(is_without)
     denied = without[~factuals.wanted[without]]
     words = np.full(without.size, ALREADY, dtype=object)
     if denied.size:
@@ -217,7 +221,7 @@ def unexplained_table(
         words[~factuals.wanted[without]] = reasons[np.searchsorted(pool, keys)]
     for i, reason in contradictions.items():
         words[np.searchsorted(without, i)] = f"{NO_ROOM}: {reason}"
-    frame = pd.DataFrame({"reason": pd.Series(words, dtype=object), "prediction": factuals.scores[without]})
+    frame = build_frame({"reason": pd.Series(words, dtype=object), "prediction": factuals.scores[without]})
     frame.index = factuals.index[without].rename("id")
     return frame
 

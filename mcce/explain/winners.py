@@ -59,6 +59,8 @@ class Winners:
     def join(cls, parts: Sequence[Winners]) -> Winners:
         """Return the rows of several searches, one search after the other; further measures are those of the first."""
         some = [part for part in parts if part.owner.size] or parts[:1]  # scores of no rows have no type
+        if len(some) == 1:
+            return some[0]
         return cls(
             np.concatenate([part.owner for part in some]),
             np.concatenate([part.rows for part in some]),
@@ -83,7 +85,7 @@ class Winners:
 
     def prefer(self, good: Bools) -> Winners:
         """Return the good rows of factuals that have any, and all rows of the others."""
-        return self.take(good | ~np.isin(self.owner, self.owner[good]))
+        return self if good.all() else self.take(good | ~np.isin(self.owner, self.owner[good]))
 
     def with_others(self, which: Ints, others: Winners) -> Winners:
         """Return the rows with others at some positions, owned by the same factuals."""

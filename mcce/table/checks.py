@@ -150,9 +150,10 @@ def check_magnitudes(table: Table, where: str) -> None:
 
 def check_missing(table: Table, index: pd.Index[Any], where: str) -> None:
     """Raise on missing values in columns whose training dtype cannot hold them."""
-    for j, feature in enumerate(table.features):
-        missing = np.flatnonzero(np.isnan(table.matrix[:, j]))
-        if missing.size and not holds_missing(feature.dtype):
+    is_missing = np.isnan(table.matrix)
+    for j in np.flatnonzero(is_missing.any(axis=0)).tolist():
+        feature, missing = table.features[j], np.flatnonzero(is_missing[:, j])
+        if not holds_missing(feature.dtype):
             raise InputError(
                 *column_of(feature.name, where),
                 f" has {missing.size} missing value(s), the first in row {spell(index[missing[0]])}, "

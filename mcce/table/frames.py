@@ -2,12 +2,14 @@
 
 `frame_kind` reads the library and the Arrow types of the columns, `read_frame` converts to pandas without loss
 (nullable dtypes, ordered categories), and `FrameKind.build` converts back. A column with both null and NaN is refused.
-Frames that narwhals cannot build are read, and results are pandas.
+Frames that narwhals cannot build are read, and results are pandas. `build_frame` builds small frames of pandas.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -126,6 +128,18 @@ def like_input(table: Pandas, kind: FrameKind | None) -> Pandas:
     if kind is None:
         return table
     return cast("Pandas", kind.build(table.to_frame() if isinstance(table, pd.Series) else table))
+
+
+def build_frame(columns: Mapping[str, Any], index: pd.Index[Any] | None = None) -> pd.DataFrame:
+    """Return a frame of named columns. For few rows pandas takes most of its time to make an index of the names."""
+    frame = pd.DataFrame(dict(enumerate(columns.values())), index)
+    frame.columns = _labels(*columns).view()  # a view: users may name the columns of a frame
+    return frame
+
+
+@cache
+def _labels(*names: str) -> pd.Index[Any]:
+    return pd.Index(names)
 
 
 def index_as_columns(frame: pd.DataFrame) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pytest
 import mcce
 from mcce.storage.state import from_state, to_state
 from mcce.table import Schema, as_frame, frame_kind
-from mcce.table.frames import is_other_frame, own_frame, read_frame, take_rows
+from mcce.table.frames import build_frame, is_other_frame, own_frame, read_frame, take_rows
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
@@ -127,3 +127,12 @@ def test_missing_package_is_named(frame, monkeypatch):
 @pytest.mark.parametrize("X", [pd.Series([1.0]), pd.DataFrame({"a": [1]}), np.ones((2, 2)), pl.Series([1.0]), pl, None])
 def test_invalid_frames(X):
     assert not is_other_frame(X)
+
+
+def test_built_frame_is_that_of_pandas_and_shares_no_names():
+    columns = {"rows": np.array([2, 1]), "gower": np.array([0.5, np.nan])}
+    index = pd.Index(["p", "q"], name="id")
+    frame = build_frame(columns, index)
+    pd.testing.assert_frame_equal(frame, pd.DataFrame(columns, index))
+    frame.columns.name = "measure"
+    assert build_frame(columns).columns.name is None
