@@ -13,6 +13,7 @@
    explain.
 4. With `--alike`, compare the walk only, under equal rules: both may return rows with a reason not to be sent, or
    neither (`benchmarks.walk`). `--skip` leaves out the first factuals.
+5. With `--joint SHARE`, compare sparse answers with and without the rule `mcce.joint_density` only.
 """
 
 from __future__ import annotations
@@ -104,12 +105,18 @@ class Found:
         ]
 
 
-def run_sparse(problem: Problem, setting: Setting, floors: list[float]) -> Iterator[tuple[float, Run, float]]:
-    """Run mcce's sparse mode at each floor; yield the floor, the run, and the share of rows at or above the floor."""
+def run_sparse(
+    problem: Problem, setting: Setting, floors: list[float], joint: float | None = None
+) -> Iterator[tuple[float, Run, float]]:
+    """Run mcce's sparse mode at each floor; yield the floor, the run, and the share of rows at or above the floor.
+
+    `joint` is the share of `mcce.joint_density` as an additional rule.
+    """
     model = Counted(problem.score)
     begun = time.perf_counter()
+    rules = [] if joint is None else [mcce.joint_density(problem.X, joint)]
     explainer = mcce.MCCE(
-        model, decision=problem.decision, fixed=problem.fixed, kinds=problem.kinds, random_state=1
+        model, decision=problem.decision, fixed=problem.fixed, kinds=problem.kinds, constraints=rules, random_state=1
     ).fit(problem.X)
     explainer.explain(problem.factuals.iloc[:1], n_samples=1, sparse=True)  # fits the plausibility
     prepared = time.perf_counter() - begun
@@ -222,6 +229,32 @@ class Unrestricted(mcce.MCCE):
         return None
 
 
+def run_joint(page: Page, setting: Setting, folder: Path | None, floors: list[float], share: float) -> None:
+    """Compare sparse answers with and without the rule `mcce.joint_density` (step 5)."""
+    problem = make_problem(setting, folder)
+    page.title(f"{setting.title}: {len(problem.factuals):,} factuals, joint density above a share of {share:g}")
+    judge, n, lines, gaps, runs = Judge(problem), len(problem.factuals), [], [], []
+    few = replace(problem, factuals=problem.factuals.iloc[:2])
+    list(run_sparse(few, replace(setting, n_samples=20), [FLOOR], share))  # compile or load kernels before timing
+    for joint in (None, share):
+        begun = time.process_time()
+        runs.append([*run_sparse(problem, setting, floors, joint)])
+        page.write_line(f"{'With' if joint else 'Without'} the rule: {time.process_time() - begun:.1f} CPU seconds.")
+    for pair in zip(*runs, strict=True):
+        free, ruled = (Found("", run, judge.judge(run.rows), n, floor, above) for floor, run, above in pair)
+        name, both = f"floor {free.floor:g}", free.figures.index.intersection(ruled.figures.index)
+        lines += [[name, *free.cells[1:]], [f"{name}, with the rule", *ruled.cells[1:]]]
+        gaps.append([name, str(len(both)), *differences(ruled.figures.loc[both], free.figures.loc[both])])
+    page.table(HEAD, lines)
+    page.table(["with minus without", "both", "L0", "L1", "5 near", "odd", "refits"], gaps)
+
+
+def differences(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[str]:
+    """Return mean differences with paired standard errors."""
+    gaps = ours[GAPS].astype(float) - theirs[GAPS].astype(float)
+    return [f"{gaps[name].mean():+.3f} ({gaps[name].sem():.3f})" for name in GAPS]
+
+
 def run_alike(page: Page, setting: Setting, folder: Path | None, skip: int) -> None:
     """Compare with the walk: as released, both with all rows, both without reasons not to be sent (step 4)."""
     whole = make_problem(setting, folder)
@@ -251,8 +284,7 @@ def run_alike(page: Page, setting: Setting, folder: Path | None, skip: int) -> N
         ("both without reasons, past events fixed", without_reasons, strict_walk),
     ):
         both = theirs.index.intersection(ours.index)
-        gaps = ours.loc[both, GAPS].astype(float) - theirs.loc[both, GAPS].astype(float)
-        cells = (f"{gaps[name].mean():+.3f} ({gaps[name].sem():.3f})" for name in GAPS)
+        cells = differences(ours.loc[both], theirs.loc[both])
         lines.append([way, f"{len(ours)}", f"{len(theirs)}", str(len(both)), *cells])
     page.table(["", "mcce expl.", "walk expl.", "both", "L0", "L1", "5 near", "odd", "refits"], lines)
 
@@ -282,6 +314,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--peers-limit", type=float, default=60.0, help="seconds for a peer on a data set")
     parser.add_argument("--alike", action="store_true", help="compare with the walk under equal rules")
     parser.add_argument("--skip", type=int, default=0, help="factuals to skip before these, with --alike")
+    parser.add_argument("--joint", type=float, help="compare with the rule mcce.joint_density of this share")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the command")
     parser.add_argument("--out", type=Path, help="write FILE.md")
     chosen = parser.parse_args(arguments)
@@ -306,6 +339,9 @@ def main(arguments: list[str] | None = None) -> int:
             if chosen.alike:
                 setting = replace(setting, n_factuals=chosen.skip + setting.n_factuals)
                 run_alike(page, setting, find_data(chosen.data), chosen.skip)
+                continue
+            if chosen.joint is not None:
+                run_joint(page, setting, find_data(chosen.data), floors, chosen.joint)
                 continue
             run_setting(page, setting, find_data(chosen.data), sources, floors, options)
     if chosen.out:
