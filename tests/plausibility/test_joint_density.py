@@ -3,9 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import multivariate_normal
 
 import mcce
 from mcce.exceptions import InputError
+from mcce.generators import MixtureGenerator
+from mcce.plausibility.joint_density import NormalMixture
 
 N = 1000
 
@@ -69,13 +72,43 @@ def test_level_of_one_half_only_is_known_to_both():
     assert admits(rule, X.head(3), X.head(3)).all()
 
 
+def test_density_of_one_normal_is_that_of_scipy():
+    X = draw(49, 1)  # one component
+    points = np.column_stack([X["x"], X["y"]])
+    points = (points - points.mean(axis=0)) / points.std(axis=0)
+    cov = np.cov(points.T, bias=True) + 0.001 * np.eye(2)
+    expected = multivariate_normal(points.mean(axis=0), cov).logpdf(points)
+    found = NormalMixture(X[["x", "y"]]).fit(X).log_density(X)
+    assert np.diff(found - expected) == pytest.approx(0.0, abs=1e-9), "constant columns add a constant"
+
+
+def test_dates_missing_values_and_rare_levels_are_judged():
+    r = np.random.default_rng(5)
+    day = r.integers(0, 1000, N)
+    X = pd.DataFrame({"on": pd.Timestamp(2020, 1, 1) + pd.to_timedelta(day, "D"), "age": 20 + day / 10})
+    X["paid"] = np.where(day < 500, np.nan, r.normal(size=N))
+    X["place"] = pd.Categorical(np.where(day < 800, "north", "south")).add_categories("abroad")
+    X.loc[0, "place"] = "abroad"
+    rule = mcce.joint_density(X, share=0.05)
+    young = X[day < 200]
+    typical = X.iloc[np.full(N, np.argmin(abs(day - 250)))]
+    assert 0.9 < admits(rule, X, typical).mean() < 0.99
+    typical = typical.head(len(young))
+    for wrong in (young.assign(age=110.0), young.assign(paid=0.0), young.assign(on=pd.Timestamp(2022, 9, 1))):
+        assert admits(rule, wrong, typical).mean() < 0.05
+    assert admits(rule, young.assign(place="abroad"), typical).mean() < 0.5
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"X": draw(20, 1)}, "X has 20 rows; joint_density needs at least 50"),
         ({"share": 1.0}, "share"),
         ({"generator": "mixture"}, "generator is 'mixture'; give an unfitted generator"),
-        ({"X": pd.DataFrame({"id": [f"k{i}" for i in range(100)]})}, "is 0 by the generator of the other half"),
+        (
+            {"X": pd.DataFrame({"id": [f"k{i}" for i in range(100)]}), "generator": MixtureGenerator()},
+            "is 0 by the generator of the other half",
+        ),
     ],
 )
 def test_errors(given, message):
