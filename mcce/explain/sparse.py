@@ -156,6 +156,8 @@ class SparseSearch:
             left = waiting()
             if limits is not None:
                 left = left[limits.most[left] >= size]
+            if not left.size:
+                break
             for part, complete, harmed in self._choose_crossed(pools, near, acceptance, left, size, k):
                 parts.append(part)
                 # if crossings were skipped, refinement may find nearer ones
