@@ -145,14 +145,6 @@ class Scale:
         own = 1.0 if weights is None else weights
         return np.asarray((self.share(scores) * (self.total + 1.0) - own) / (self.total + 1.0 - own))
 
-    def least(self, share: float) -> float:
-        """Return the least score with at least a given share; -inf if every score has it."""
-        needed = share * (self.total + 1.0) - 1.0 - 1e-9
-        if needed <= 0.0 or not self.values.size:
-            return -np.inf
-        upto = np.arange(1.0, self.values.size + 1.0) if self.upto is None else self.upto
-        return float(self.values[min(int(np.searchsorted(upto, needed)), self.values.size - 1)])
-
     def lowest(self, shares: npt.ArrayLike) -> Floats:
         """Return the lowest scores whose shares are at least some shares; -inf if all are, inf if none is."""
         scores, of_scores = self._shares
@@ -561,7 +553,7 @@ class Plausibility:
 
     def least_score(self, floor: float) -> float:
         """Return the least score whose quantile is at least `floor`."""
-        return self.calibration.least(floor)
+        return float(self.calibration.lowest(floor))
 
     @property
     def n_neighbours(self) -> int:

@@ -44,7 +44,7 @@ def test_integer_weights_calibrate_like_repeated_scores():
     probes = np.linspace(scale.values[0] - 1, scale.values[-1] + 1, 99)
     np.testing.assert_allclose(scale.share(probes), repeated.share(probes), rtol=1e-12)
     for floor in (0.0, 0.003, 0.05, 0.5, 1.0):
-        assert scale.least(floor) == repeated.least(floor)
+        assert scale.lowest(floor) == repeated.lowest(floor)
     assert scale.middle == repeated.middle
 
 
