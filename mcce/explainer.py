@@ -383,8 +383,8 @@ class MCCE(Learner):
             Whether to combine draws with the factual so that few features change, each of them needed, instead of
             returning whole drawn rows as in the paper; see `mcce.explain.sparse`. Use it for explanations that are sent
             to people. In the default order, a row with a reason not to be sent (`mcce.plausibility.stop_reasons`) is
-            replaced by one without, if that has at most one more change; otherwise `suspicious()` of the result lists
-            it.
+            replaced by one without, if that has at most one or two more changes; otherwise `suspicious()` of the result
+            lists it.
         floor : float or None
             With `sparse`, the minimum plausibility of a counterfactual: the share of real rows that are at least as
             unusual. None is 0.05. A row below it is returned only for a factual without another valid candidate;

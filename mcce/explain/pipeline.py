@@ -7,8 +7,8 @@
    counterfactual in a shared pool may be redrawn individually.
 4. The same draws are searched again, within limits, for factuals with a sparse counterfactual that must not be sent: a
    change makes the decision worse, such as a larger loan together with a higher salary, or there is another reason
-   (`mcce.plausibility.stop_reasons`). A row without such a reason is preferred if it has at most one change more
-   (`avoid_unfit`).
+   (`mcce.plausibility.stop_reasons`). A row without such a reason is preferred if it has at most one change more than a
+   row with a long or far step or a changed fact, or two more than a row with another reason (`avoid_unfit`).
 5. The steps of `FINISHING` are applied to the winners. A search is a function (Acceptance, Candidates) -> Winners, a
    finishing step a function (Acceptance, Winners) -> Winners.
 
@@ -45,9 +45,11 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from mcce.base.arrays import Bools, Floats, Ints, UInts
 from mcce.base.progress import progress_bar, reported
+from mcce.distances.measures import changed_columns
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.crossing import Limits
 from mcce.explain.diverse import diverse_set, in_order
@@ -70,7 +72,7 @@ from mcce.plausibility.stop_reasons import StopRules
 
 FIRST_DRAWS, MOST_DRAWS = 500, 16_000
 TOLERANCE = 0.02  # tolerance of the summed Gower distance
-MORE_CHANGES = 1  # additional changes that a row fit to be sent may have
+MORE_CHANGES = 1, 2  # additional changes that a fit row may have (`_most_changes`)
 UNFIT = 9  # the place of unfit rows that were not searched again, after those of all searches
 TRIED_FACTUALS, TRIED_DRAWS = 100, 100
 
@@ -228,7 +230,7 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
         long, far = np.isin(serious, (1, 2, 3)) & ~harmful, (serious > 1) | harmful
         of_stages = (serious > 3, serious > 2, far, long)
         stages = dict(zip(problem.stops.nested[::-1], of_stages))  # equal rules are used once
-    most = _most_changes(acceptance, found)
+    most = _most_changes(acceptance, found, reasons[:, 0])
     parts: list[Winners] = []  # of the strictest search first
     unfitness: list[Ints] = []  # of their rows; it depends on the search, not on the searches for other factuals
     done = np.zeros(len(acceptance), dtype=bool)  # nothing was found, or enough rows that are fit
@@ -251,7 +253,7 @@ def avoid_unfit(acceptance: Acceptance, candidates: Candidates, found: Winners) 
         done[which] = (n_fit[which] >= problem.settings.n_counterfactuals) | ~np.isin(which, new.owner)
     redone = np.isin(found.owner, np.concatenate([part.owner for part in parts]))
     unfitness.insert(0, np.where(unfit[redone], UNFIT, 0))
-    chosen = prefer_fit(acceptance, Winners.join([found.take(redone), *parts]), np.concatenate(unfitness))
+    chosen = prefer_fit(acceptance, Winners.join([found.take(redone), *parts]), np.concatenate(unfitness), most)
     return Winners.join([found.take(~redone), chosen])
 
 
@@ -278,23 +280,31 @@ def _are_less_unfit(acceptance: Acceptance, new: Winners, of_new: Floats, found:
     return np.asarray(~of_new.any(axis=1) | (rank[found.owner.size :] < least[new.owner]))
 
 
-def _most_changes(acceptance: Acceptance, found: Winners) -> Floats:
-    """Return the number of changes that a fit row may have, for each factual."""
-    fewest = np.full(len(acceptance), np.inf)
-    np.minimum.at(fewest, found.owner, found.measures[:, 0])
-    return fewest + MORE_CHANGES
+def _most_changes(acceptance: Acceptance, found: Winners, seriousness: npt.ArrayLike) -> Floats:
+    """Return the number of changes that a fit row may have, for each factual: it depends on the sparsest row found.
+
+    More changes are not worth it to avoid a change of a past event or fact: `fit` advises to fix these features.
+    """
+    n_changes, stops = found.measures[:, 0], acceptance.problem.stops
+    serious = np.asarray(seriousness) > 3
+    if stops is not None:
+        changed = changed_columns(found.rows, acceptance.matrix[found.owner])
+        serious &= ~changed[:, stops.facts].any(axis=1)
+    fewest, more = np.full(len(acceptance), np.inf), np.full(len(acceptance), MORE_CHANGES[0])
+    np.minimum.at(fewest, found.owner, n_changes)
+    more[found.owner[serious & (n_changes == fewest[found.owner])]] = MORE_CHANGES[1]
+    return fewest + more
 
 
-def prefer_fit(acceptance: Acceptance, found: Winners, unfitness: Ints) -> Winners:
+def prefer_fit(acceptance: Acceptance, found: Winners, unfitness: Ints, most: Floats) -> Winners:
     """Return the best of the least unfit rows of each factual, followed by more unfit ones if these are too few.
 
-    `unfitness` is 0 for fit rows, and at most `UNFIT` for others. Rows may have one change more (`MORE_CHANGES`) than
-    the row of their factual with the fewest; others count as unfit. Diverse rows are taken in the order in which they
-    were chosen, fit ones first, and returned in the order of the measures.
+    `unfitness` is 0 for fit rows, and at most `UNFIT` for others; rows with more changes than `most` of their factual
+    count as unfit. Diverse rows are taken in the order in which they were chosen, fit ones first, and returned in the
+    order of the measures.
     """
     settings = acceptance.problem.settings
-    within = found.measures[:, 0] <= _most_changes(acceptance, found)[found.owner]
-    unfitness = np.where(within, unfitness, UNFIT)
+    unfitness = np.where(found.measures[:, 0] <= most[found.owner], unfitness, UNFIT)
     ranked = [found.take(unfitness == each) for each in np.unique(unfitness)] or [found]
     if not settings.diverse:
         ranked = [best_of(acceptance, each, settings.n_counterfactuals) for each in ranked]
@@ -380,9 +390,9 @@ def _join_rounds(acceptance: Acceptance, found: Winners) -> Winners:
         found = found.prefer(found.plausibility >= problem.least)
         if problem.order.is_of_distances:
             found = drop_harmful(acceptance, found)
-            return prefer_fit(
-                acceptance, found, np.where(acceptance.seriousness(found.rows, found.owner) > 0, UNFIT, 0)
-            )
+            seriousness = acceptance.seriousness(found.rows, found.owner)
+            most = _most_changes(acceptance, found, seriousness)
+            return prefer_fit(acceptance, found, np.where(seriousness > 0, UNFIT, 0), most)
     return best_of(acceptance, found, problem.settings.n_counterfactuals)
 
 

@@ -246,6 +246,11 @@ class StopRules:
         return strict, self, farther if has_distance else self, lenient
 
     @cached_property
+    def facts(self) -> list[int]:
+        """The positions of columns that look like unchangeable facts."""
+        return [j for j, column in enumerate(self.columns) if column.name in self.usual.unchangeable]
+
+    @cached_property
     def _contradictions(self) -> list[tuple[Edge, int, int, float]]:
         """The levels that contradict numbers: the positions of both columns, and the code of the level."""
         position = {column.name: j for j, column in enumerate(self.columns)}

@@ -325,3 +325,22 @@ def test_two_moderate_steps_are_preferred_to_a_long_one():
     assert (steps > 0.41 * ends).any(axis=1).sum() <= 1  # 19 of 20 people need one if only one amount changes
     assert (np.log(X.salary / X.loan)[refused.index] < 1.0 - 0.41 * ends.max()).sum() == 19
     assert found.measures["L0"].max() == 2
+
+
+def test_two_changes_more_avoid_savings_above_the_loan():
+    """One change: savings of 12,000 beside a loan of 5,000. Three changes: moderate values of three other columns."""
+    rng = np.random.default_rng(3)
+    n = 1500
+    X = pd.DataFrame({"savings": rng.integers(0, 300, n) * 100, "loan_amount": rng.integers(40, 60, n) * 100})
+    X[["a", "b", "c"]] = rng.normal(size=(n, 3)).round(2)
+
+    def score(rows):
+        return rows["savings"] / 10_000 + rows[["a", "b", "c"]].clip(-1, 0.5).sum(axis=1)
+
+    factuals = pd.DataFrame(
+        {"savings": 0, "loan_amount": [5000, 5500, 4500], "a": 0.0, "b": [0.0, 0.05, 0.1], "c": 0.0}
+    )
+    explainer = mcce.MCCE(score, decision=(1.2, np.inf), fixed=["loan_amount"], random_state=1).fit(X)
+    found = explainer.explain(factuals, sparse=True)
+    assert (found.measures["L0"] == 3).all()
+    assert found.suspicious().empty
