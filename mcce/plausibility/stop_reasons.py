@@ -380,14 +380,11 @@ class StopRules:
             longest[kind] = np.where(step > steps[kind], j, longest[kind])
             steps[kind] = np.maximum(step, steps[kind])
         far = (np.hypot(*steps) > self.reach + 1e-9) | (steps.max(axis=0) > self.step + 1e-9)
-        for kind in (0, 1):  # the longer step first; rows with both are named by it
-            mine = far & (steps[kind] >= steps[1 - kind]) & ((kind == 0) | (steps[1] > steps[0]))
-            for j in np.unique(longest[kind, mine]).tolist():
-                rows = mine & (longest[kind] == j)
-                yield Stop(FAR_AWAY, j, np.flatnonzero(rows & (steps[1 - kind] == 0.0)))
-                for k in np.unique(longest[1 - kind, rows & (steps[1 - kind] > 0.0)]).tolist():
-                    both = rows & (steps[1 - kind] > 0.0) & (longest[1 - kind] == k)
-                    yield Stop(FAR_AWAY, j, np.flatnonzero(both), k)
+        first, at = (steps[1] > steps[0]).astype(int), np.arange(len(before))  # the kind of the longer step
+        other = np.where(steps[1 - first, at] > 0.0, longest[1 - first, at], -1)
+        columns = np.column_stack([longest[first, at], other])
+        for j, k in np.unique(columns[far], axis=0).tolist():
+            yield Stop(FAR_AWAY, j, np.flatnonzero(far & (columns == [j, k]).all(axis=1)), k if k >= 0 else None)
 
     def cells(self, before: Floats, after: Floats, changed: Bools) -> Bools:
         """Return which cells have a reason."""
