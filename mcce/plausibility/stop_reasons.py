@@ -30,7 +30,7 @@ and `mcce.report.suspicious` lists those that have one. Reasons for a changed fe
 12. `far from the decision`: an income, by its name, rises to more than `INCOME_TIMES` times its value, or a loan or a
     debt falls to less than its `OWED_PART`; a debt only if there is no loan that may repay it. If an income and such an
     amount change, the steps are combined as a Euclidean distance, in logarithms and units of these bounds. A step of
-    the income of a retired person counts twice. The answer may be right, but says that the decision is out of reach.
+    the income of a retired person counts twice. The answer may be right, but the case is far from the decision.
 
 The income of an unemployed person who finds work may rise to the bound of reason 5 without reasons 11 and 12.
 

@@ -251,7 +251,7 @@ def _in_words(answers: Answered, usual: Usual, stop: Stop, row: int) -> Suspicio
         words = _far_step(answers, usual, row, j)
     elif reason == FAR_AWAY:
         steps = [_from_to(answers, row, k) for k in (j, beside) if k is not None]
-        words = f"{' and '.join(steps)}: the decision is out of reach"
+        words = f"{' and '.join(steps)}: the case is far from the decision"
     elif reason == UNSPECIFIC:
         words = f"{label} changes to {after}, which is not a specific value"
     elif reason == WORSE:

@@ -82,18 +82,18 @@ OPPOSITE = "opposite to the usual direction"
             {"salary": 160_000},
             "far step, far from the decision",
             "salary rises from 30,000 to 160,000; among similar accepted cases it is rarely more than 4 times as high; "
-            "salary rises from 30,000 to 160,000: the decision is out of reach",
+            "salary rises from 30,000 to 160,000: the case is far from the decision",
         ),
         (
             {"salary": 80_000},
             "far from the decision",
-            "salary rises from 30,000 to 80,000: the decision is out of reach",
+            "salary rises from 30,000 to 80,000: the case is far from the decision",
         ),
         (
             {"loan": 2_000},
             "far step, far from the decision",
             "loan falls from 20,000 to 2,000; among similar accepted cases it is rarely less than 12.5% of 20,000; "
-            "loan falls from 20,000 to 2,000: the decision is out of reach",
+            "loan falls from 20,000 to 2,000: the case is far from the decision",
         ),
         ({"debt": 31_000}, OPPOSITE, "debt rises, which is usually worse"),
         ({"savings": 900}, OPPOSITE, "savings falls, which is usually worse"),
@@ -107,7 +107,7 @@ OPPOSITE = "opposite to the usual direction"
         (
             {"salary": 70_000, "loan": 9_000},
             "far from the decision",
-            "salary rises from 30,000 to 70,000 and loan falls from 20,000 to 9,000: the decision is out of reach",
+            "salary rises from 30,000 to 70,000 and loan falls from 20,000 to 9,000: the case is far from the decision",
         ),
         ({"debt": 20_000, "loan": 5_000}, "unexplained money", "debt changes by -10,000, which is more than loan"),
     ],
