@@ -1,134 +1,108 @@
-"""How long README's ten lines take on a machine that has not compiled any kernel yet.
+"""CPU seconds of the first use: README's lines and `mcce demo` with an empty cache of compiled kernels.
 
-    python -m benchmarks.first_use [--before FOLDER] [--wheel FILE] [--rounds N] [--out FILE]
+    python -m benchmarks.first_use [--other PYTHON] [--rounds N] [--quick]
 
-1. The examples of README's section "Ten lines" are run in a new process with an empty folder of compiled kernels. The
-   CPU time is that of its statements; the time of compiling is taken from numba's events.
-2. With `--before`, the package in that folder is measured in turns with this one, on the same examples.
-3. With `--wheel`, a wheel with compiled kernels is installed and measured too. `HATCH_BUILD_HOOKS_ENABLE=true python -m
-   hatchling build -t wheel` builds it.
+1. The first lines of README that fit an explainer are run in a new process, whose NUMBA_CACHE_DIR is an empty folder,
+   and again with the cache that this filled. `statements` is their time without imports, `compiling` that of numba's
+   compiler in it, `kernels` the number of compiled functions. Another version has its own README.
+2. `mcce demo` in the same two ways, as a whole process. The least of the rounds counts.
 """
 
 from __future__ import annotations
 
-import argparse
+import ast
 import doctest
 import gc
-import json
-import os
+import resource
 import subprocess
-import sys
+import tempfile
 import time
-import zipfile
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
-from benchmarks.page import Page
-from benchmarks.settings import ROOT
-
-STATEMENTS = {
-    "explainer = ": "fit",
-    "found = explainer.explain": "explain, sparse",
-    "print(explainer": "explain, plain",
-}
-OTHERS = "imports, model and plot"
+from benchmarks.settings import Report, arguments, emit, interpreters, run_worker
 
 
-def measure() -> dict[str, Any]:
-    """Run the examples; return the seconds by statement, those of compiling, and the signatures of each kernel."""
+def examples() -> list[str]:
+    """Return the statements of the first block of the package's README that fits an explainer."""
+    import mcce
+
+    text = (Path(mcce.__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    block = next(block for block in text.split("```")[1::2] if "mcce.MCCE(" in block).removeprefix("python\n")
+    if ">>>" in block:
+        return [example.source for example in doctest.DocTestParser().get_examples(block)]
+    return [ast.get_source_segment(block, statement) or "" for statement in ast.parse(block).body]
+
+
+def measure_readme(statements: list[str]) -> None:
+    """Run statements; emit their seconds apart from imports, those of compiling, and the number of kernels."""
     from numba.core import event
     from numba.core.dispatcher import Dispatcher
 
-    seconds = dict.fromkeys([*STATEMENTS.values(), OTHERS, "compiling"], 0.0)
     begun: list[float] = []
+    seconds = {"statements": 0.0, "compiling": 0.0}
 
-    class Compiling(event.Listener):  # type: ignore[misc]  # numba is not typed
-        def on_start(self, _: event.Event) -> None:
+    class Compiling(event.Listener):
+        def on_start(self, _: Any) -> None:
             begun.append(time.process_time())
 
-        def on_end(self, _: event.Event) -> None:
+        def on_end(self, _: Any) -> None:
             since = begun.pop()
             if not begun:  # a called kernel is compiled within the compilation of its caller
                 seconds["compiling"] += time.process_time() - since
 
     event.register("numba:compile", Compiling())
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Ten lines of Python\n")[1].split("\n```\n")[0]
     names: dict[str, Any] = {}
-    for example in doctest.DocTestParser().get_examples(text):
-        statement = next((name for start, name in STATEMENTS.items() if example.source.startswith(start)), OTHERS)
+    for statement in statements:
         before = time.process_time()
-        exec(example.source, names)
-        seconds[statement] += time.process_time() - before
-    called = [each for each in gc.get_objects() if isinstance(each, Dispatcher) and each.overloads]
-    ours = [each for each in called if each.py_func.__module__.startswith("mcce.")]
-    entries = [each for each in ours if not each.targetoptions.get("no_cpython_wrapper")]
-    return {
-        "seconds": seconds,
-        "signatures": {each.py_func.__name__: len(each.overloads) for each in entries},
-        "compiled": sorted(each.py_func.__name__ for each in entries if each.stats.cache_misses),
-    }
+        exec(statement, names)
+        if not statement.startswith(("import ", "from ")):
+            seconds["statements"] += time.process_time() - before
+    kernels = [each for each in gc.get_objects() if isinstance(each, Dispatcher) and each.stats.cache_misses]
+    emit(**seconds, kernels=len(kernels))
 
 
-def measure_apart(package: Path = ROOT, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Measure in a new process that imports the package from a folder."""
-    path = os.pathsep.join([str(package), str(ROOT)])
-    done = subprocess.run(
-        [sys.executable, __file__, "--measure"],
-        cwd=package,
-        env={**os.environ, "MPLBACKEND": "agg", **(environment or {}), "PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
+def measure_demo(python: str, cache: str) -> float:
+    """Return the CPU seconds of `mcce demo` in a folder of its own."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {"NUMBA_CACHE_DIR": cache, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "PATH": "/usr/bin:/bin"}
+    with tempfile.TemporaryDirectory() as folder:
+        command = [python, "-m", "mcce", "demo"]
+        subprocess.run(
+            command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
+        )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure_cold(package: Path) -> dict[str, Any]:
-    """Measure with an empty folder of compiled kernels."""
-    with TemporaryDirectory() as folder:
-        return measure_apart(package, {"NUMBA_CACHE_DIR": folder})
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.first_use", description=__doc__.splitlines()[0])
-    parser.add_argument("--before", type=Path, help="folder of an earlier version, measured in turns with this one")
-    parser.add_argument("--wheel", type=Path, help="wheel of this version, measured in turns as installed")
-    parser.add_argument("--rounds", type=int, default=3, help="processes of each (%(default)s); their minimum is shown")
-    parser.add_argument("--out", type=Path, help="write FILE.md")
-    parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
-    chosen = parser.parse_args(arguments)
-    if chosen.measure:
-        print(json.dumps(measure()))
-        return 0
-    packages = {"before": chosen.before} if chosen.before else {}
-    packages["now"] = ROOT
-    with TemporaryDirectory() as folder:
-        if chosen.wheel:
-            zipfile.ZipFile(chosen.wheel).extractall(folder)
-            packages["wheel"] = Path(folder)
-        runs = [{name: measure_cold(path) for name, path in packages.items()} for _ in range(chosen.rounds)]
-    page = Page("First use")
-    page.write_line(
-        f"README's ten lines without compiled kernels: minimum CPU seconds of {chosen.rounds} process(es) in turns."
-    )
-    parts = [*STATEMENTS.values(), OTHERS, "compiling"]
-    rows = []
-    for name in packages:
-        best = np.min([[run[name]["seconds"][part] for part in parts] for run in runs], axis=0)
-        total = min(sum(run[name]["seconds"][part] for part in parts[:-1]) for run in runs)
-        kernels = [str(len(runs[0][name][each])) for each in ("signatures", "compiled")]
-        rows.append([name, *(f"{figure:.1f}" for figure in [*best, total]), *kernels])
-    page.table(["", *parts, "all", "kernels", "compiled"], rows)
-    if chosen.out:
-        page.write(chosen.out.with_suffix(".md"))
-    return 0
+def main() -> None:
+    """Run the benchmark, or one of its workers."""
+    parser = arguments(__doc__, "first_use")
+    parser.add_argument("--other", help="interpreter with another version of mcce")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--worker", action="store_true", help="(internal)")
+    options = parser.parse_args()
+    if options.worker:
+        measure_readme(examples())
+        return
+    report = Report("first_use", options)
+    runs: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for _ in range(1 if options.quick else options.rounds):
+        for version, python in interpreters(options.other).items():
+            for what in ("README", "demo"):
+                with tempfile.TemporaryDirectory() as cache:
+                    for state in ("cold", "warm"):
+                        if what == "README":
+                            (figures,) = run_worker(python, "benchmarks.first_use", ["--worker"], NUMBA_CACHE_DIR=cache)
+                        else:
+                            figures = {"statements": measure_demo(python, cache)}
+                        runs.setdefault((version, what, state), []).append(figures)
+    columns = ["statements", "compiling", "kernels"]
+    for (version, what, state), figures in runs.items():
+        best = min(figures, key=lambda one: one["statements"])
+        report.add(version=version, what=what, cache=state, **{name: best.get(name, "") for name in columns})
+    report.write()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,116 +1,92 @@
-"""Figures of counterfactuals row by row, the same for all methods.
+"""Judges of counterfactuals that took no part in any search: outside the package, from scikit-learn and scipy.
 
-1. Changes: number of changed features (L0), their size (L1: the sum of range-scaled differences, 1 for another level),
-   and number of changed fixed features.
-2. Decision: whether the model, queried again, returns the wanted one.
-3. Plausibility (`mcce.plausibility.score`): sparse rows were selected by it, so it judges only the other methods.
-4. Nearness: distance (as L1) to the nearest training row and mean distance to the five nearest, among all training rows
-   and among those with the wanted decision. One training row equal to the factual is excluded, because a
-   counterfactual is always near its own factual.
-5. Judges that no search uses: an isolation forest (whether it ranks a row below 95 % of the training rows), and the
-   share of three models, trained like the explained one from other seeds, that give the wanted decision.
+1. Changes: number of changed features (L0), sum of range-scaled steps, 1 for another level (gower_sum), changed fixed
+   features, and whether the model, queried again, gives the wanted decision.
+2. Nearness: mean distance, as `gower_sum`, to the five nearest training rows apart from the factual itself.
+3. Share of rows beyond a limit that 5 % of the training rows exceed: an isolation forest, a local outlier factor
+   (20 neighbours, fitted to at most 10,000 rows), and a mixture of eight normals of normal scores and indicators.
+4. Share of three models, trained like the explained one from other seeds, that give the wanted decision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 from sklearn.ensemble import IsolationForest
-from sklearn.neighbors import NearestNeighbors
+from sklearn.mixture import GaussianMixture
+from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 
-import mcce
-from benchmarks.settings import Problem
-from mcce.diagnostics.neighbours import find_equal
-from mcce.distances.measures import gower
-from mcce.plausibility.score import Plausibility
-from mcce.table import Feature
+from benchmarks.settings import Problem, train
 
-NEIGHBOURS = 5
-N_REFITS = 3
-
-
-class Points:
-    """Encoded rows as points whose Manhattan distance is the sum of Gower's steps."""
-
-    def __init__(self, training: np.ndarray, features: Sequence[Feature]) -> None:
-        self.scale = gower(features).scale
-        self.levels = [np.unique(training[:, j]) for j in range(training.shape[1])]
-
-    def of(self, matrix: np.ndarray) -> np.ndarray:
-        """Return the points; each level has an indicator of height one half, so that two levels are one step apart."""
-        parts = []
-        for j, scale in enumerate(self.scale):
-            column = matrix[:, [j]]
-            if scale > 0:
-                parts.append(column * scale)
-            else:
-                known = column == self.levels[j]
-                parts.append(np.hstack([known, ~known.any(axis=1, keepdims=True)]) / 2)
-        return np.hstack(parts)
+NEAREST, LIMIT, MOST_ROWS = 5, 0.05, 10_000
+GAPS = ["L0", "gower_sum", "near5", "forest", "outlier", "mixture", "refits"]
 
 
 class Judge:
-    """Judges of counterfactuals, fitted to the training rows of a problem."""
+    """Judges fitted to the training rows of a problem; `model` is the kind of the refitted models."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, model: str, n_refits: int = 3) -> None:
         self.problem = problem
-        self.schema = mcce.Schema.from_data(problem.X, problem.kinds)
-        self.training = self.schema.encode(problem.X).matrix
-        features = self.schema.features
-        mutable = np.array([j for j, f in enumerate(features) if f.name not in problem.fixed], dtype=np.int64)
-        self.plausibility = Plausibility.fit(self.training, features, mutable)
-        self.points = Points(self.training, features)
-        wanted = np.flatnonzero(problem.decision.contains(problem.score(problem.X)))
-        self.places = {"": np.arange(len(self.training)), " wanted": wanted}
-        self.trees = {
-            name: NearestNeighbors(metric="manhattan").fit(self.points.of(self.training[places]))
-            for name, places in self.places.items()
-        }
+        self.training = problem.encode(problem.X)
+        self.categorical = list(problem.categorical)
+        numbers = self.training.drop(columns=self.categorical)
+        self.span = (numbers.max() - numbers.min()).replace(0.0, 1.0)
+        self.levels = {c: np.unique(self.training[c]) for c in self.categorical}
+        self.sorted = {c: np.sort(numbers[c].to_numpy()) for c in numbers}
+        points, scores = self._points(self.training), self._scores(self.training)
+        some = np.random.default_rng(0).permutation(len(points))[:MOST_ROWS]
+        self.near = NearestNeighbors(n_neighbors=NEAREST + 1, metric="manhattan").fit(points)
+        self.forest = IsolationForest(n_estimators=300, random_state=0).fit(points[some])
+        self.outlier = LocalOutlierFactor(n_neighbors=20, novelty=True).fit(points[some])
+        self.mixture = GaussianMixture(n_components=8, reg_covar=1e-3, random_state=0).fit(scores[some])
+        rest = np.random.default_rng(1).permutation(len(points))[:MOST_ROWS]
+        self.limits = {name: np.quantile(of(rest), LIMIT) for name, of in self._judges(points, scores).items()}
+        self.refits = [train(problem.name, model, problem.X, problem.y, seed) for seed in range(1, n_refits + 1)]
 
-        points = self.points.of(self.training)
-        self.forest = IsolationForest(n_estimators=300, random_state=0).fit(points)
-        self.limit = np.quantile(self.forest.score_samples(points), 0.05)
-        self.refits = [problem.refit(seed) for seed in range(1, N_REFITS + 1)] if problem.refit else []
+    def _points(self, rows: pd.DataFrame) -> np.ndarray:
+        """Return points whose Manhattan distance is `gower_sum`: levels as indicators of height one half."""
+        parts = [rows[self.span.index].to_numpy() / self.span.to_numpy()]
+        parts += [(rows[[c]].to_numpy() == levels) / 2 for c, levels in self.levels.items()]
+        return np.hstack(parts)
+
+    def _scores(self, rows: pd.DataFrame) -> np.ndarray:
+        """Return normal scores of numbers by their mid-rank among the training rows, and indicators of levels."""
+        parts = []
+        for c, known in self.sorted.items():
+            rank = np.searchsorted(known, rows[c]) + np.searchsorted(known, rows[c], side="right")
+            parts.append(ndtri((rank / 2 + 0.5) / (known.size + 1))[:, None])
+        return np.hstack([*parts, *((rows[[c]].to_numpy() == levels[1:]) * 1.0 for c, levels in self.levels.items())])
+
+    def _judges(self, points: np.ndarray, scores: np.ndarray) -> dict:
+        return {
+            "forest": lambda rows: self.forest.score_samples(points[rows]),
+            "outlier": lambda rows: self.outlier.score_samples(points[rows]),
+            "mixture": lambda rows: self.mixture.score_samples(scores[rows]),
+        }
 
     def judge(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the figures of counterfactuals, given as numbers (`Problem.encode`) and indexed by factual."""
-        decoded = self.problem.decode(rows)
-        factuals = self.schema.encode(self.problem.factuals.loc[rows.index]).matrix
-        matrix = self.schema.encode(decoded).matrix
-        fixed = [self.schema.position(name) for name in self.problem.fixed]
-        distance = gower(self.schema.features)
-        fold = self.plausibility.fold_of(factuals)
-        own = find_equal(factuals, self.training)
-        return pd.DataFrame(
-            {
-                "L0": (matrix != factuals).sum(axis=1),
-                "L1": distance.between(matrix, factuals) * distance.divisor,
-                "violations": (matrix[:, fixed] != factuals[:, fixed]).sum(axis=1),
-                "success": self.problem.decision.contains(self.problem.score(decoded)),
-                "plausibility": self.plausibility.quantile(self.plausibility.score(matrix, fold)),
-                **self._nearness(matrix, own),
-                "odd": self.forest.score_samples(self.points.of(matrix)) < self.limit,
-                "refits": self._refits_accept(decoded),
-            },
-            index=rows.index,
-        )
-
-    def _refits_accept(self, rows: pd.DataFrame) -> np.ndarray:
-        """Return the share of refitted models that return the wanted decision (step 5)."""
-        if not self.refits:
-            return np.full(len(rows), np.nan)
-        return np.mean([self.problem.decision.contains(score(rows)) for score in self.refits], axis=0)
-
-    def _nearness(self, matrix: np.ndarray, own: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the nearness among all and among wanted training rows (step 4)."""
-        out = {}
-        points = self.points.of(matrix)
-        for name, places in self.places.items():
-            n = min(NEIGHBOURS + 1, places.size)
-            distance, found = self.trees[name].kneighbors(points, n_neighbors=n)
-            distance = np.sort(np.where(places[found] == own[:, None], np.inf, distance), axis=1)
-            out[f"near{name}"] = distance[:, 0]
-            out[f"near5{name}"] = distance[:, : min(NEIGHBOURS, n - 1)].mean(axis=1)
-        return out
+        problem = self.problem
+        own = problem.encode(problem.factuals.loc[rows.index])
+        steps = (rows - own).abs()
+        changed = steps > 0
+        scaled = steps[self.span.index] / self.span
+        points, scores = self._points(rows), self._scores(rows)
+        distance, place = self.near.kneighbors(points)
+        is_own = (self.training.to_numpy()[place] == own.to_numpy()[:, None]).all(axis=2)
+        is_own &= is_own.cumsum(axis=1) == 1  # one training row is the factual itself
+        near = np.sort(np.where(is_own, np.inf, distance), axis=1)[:, :NEAREST].mean(axis=1)
+        every = np.arange(len(rows))
+        decoded = problem.decode(rows)
+        wanted = [refit.predict_proba(decoded)[:, 1] >= problem.decision[0] for refit in self.refits]
+        figures = {
+            "L0": changed.sum(axis=1),
+            "gower_sum": scaled.sum(axis=1) + changed[self.categorical].sum(axis=1),
+            "violations": changed[problem.fixed].sum(axis=1),
+            "valid": problem.wanted(decoded),
+            "near5": near,
+            **{name: of(every) < self.limits[name] for name, of in self._judges(points, scores).items()},
+            "refits": np.mean(wanted, axis=0) if wanted else np.full(len(rows), np.nan),
+        }
+        return pd.DataFrame(figures, index=rows.index).astype(float)

@@ -1,193 +1,282 @@
-"""Comparison of samplers: seconds, realism, and counterfactuals.
+"""Conditional samplers on processes whose truth is known: as conditionals, and by the answers that they lead to.
 
-    python -m benchmarks.samplers [--data DIR] [--only adult,...] [--samplers cart,...] [--rows N] [--factuals N]
-                                  [--limit S] [--quick] [--out FILE]
-    python -m benchmarks.samplers --visit [...]
+    python -m benchmarks.samplers [--other PYTHON] [--samplers cart,...] [--only conditionals|answers] [--quick]
 
-For each data set of the paper (categories not binarised, the paper's fixed features, a random `--rows` of its
-rows) and the loans, and each sampler, or joint generator in place of a chain, in a separate process:
-
-1. Fit a chain on all rows and draw one row given the fixed values of each: seconds of CPU for the fit and for 1000
-   rows. A small chain is fitted first, so that compiling is excluded.
-2. Realism: accuracy of the discriminator (`mcce.diagnostics`, five seeds), 0.5 the best.
-   "new": the chain is fitted on one half of the rows and compared with the other, given its fixed values.
-   "seen": the rows of step 1 against the rows the chain was fitted on. Below 0.5 it shows near-copies. S_pMSE, by a
-   logistic regression on single columns: new rows as well; 2 at best.
-3. Scores of the half that was held out (`benchmarks.scores`): log score of whole rows, skill from draws. What "auto"
-   and "stack" gain over the best single sampler, and "auto" over cart, is reported below each data set.
-4. Counterfactuals for factuals without the wanted decision, by `MCCE` with this sampler: L0, summed Gower
-   distance, share that is valid when queried again, and number of explained factuals. The model is scikit-learn's
-   histogram gradient boosting with its defaults, the same for all samplers.
-   As in the paper, the factuals are rows that the chain was fitted on; their own values can be drawn for them.
-   "new": the factuals in five parts, each explained by a chain fitted on all rows but these, as for a new customer,
-   by the plain method and by the sparse one. "auto" chooses once, on all rows, for all parts. `--factuals 0` skips
-   this step.
-
-A sampler that fails, or needs longer than `--limit` seconds, is reported with the reason and its finished steps.
-
-`--visit` compares the visit sequences "data" and "correlation" instead, for trees: accuracy of the
-discriminator against new rows, with five seeds for the draws, splits and forests, the same for both.
+1. Conditionals: y given three columns in six processes, 1,500 training rows, 2,500 fresh ones. The loss (CRPS of
+   numbers, Brier score of levels, from 100 draws a row) above that of draws from the truth in per cent, the mean log
+   score minus that of the truth (with a uniform part of 0.001), CPU milliseconds of `fit`, microseconds of a draw.
+2. Answers: refused people of five known processes (`benchmarks.known`), explained by the plain method with draws of
+   their own, and by the sparse search at the floor .1; the share of answers that are likely, with its standard error
+   over data seeds, and the changes per answer.
 """
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import json
-import os
-import subprocess
 import sys
-import tempfile
+import time
+import warnings
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from dataclasses import dataclass
+from typing import Any
 
-import mcce
-from benchmarks import report
-from benchmarks.samplers_worker import GENERATORS, N_FACTUALS, VISIT, Result, work
-from benchmarks.scores import AUTO, compare_rows
-from benchmarks.settings import LOADERS, ROOT, find_data
-from benchmarks.speed import describe_machine
+import numpy as np
+import pandas as pd
+from scipy import stats
 
-DATA = [*LOADERS, "loans"]
-SAMPLERS = ["cart", "ctree", "forest", "empirical", "boosting", "parametric", "norm", "gaussian", "pmm", "copula"]
-SAMPLERS += ["vine", "mixture", "marginal", *GENERATORS, AUTO]
+from benchmarks.known import KNOWN, Known
+from benchmarks.settings import Report, arguments, emit, interpreters, run_worker
 
-
-class Workers:
-    """Starts the workers of one run of the benchmark."""
-
-    def __init__(
-        self,
-        *,
-        rows: int,
-        limit: float,
-        quick: bool,
-        folder: Path | None,
-        cache: Path,
-        factuals: int = N_FACTUALS,
-    ) -> None:
-        self.arguments = ["--cache", str(cache), "--rows", str(rows), "--factuals", str(factuals)]
-        self.arguments += ["--quick"] if quick else []
-        self.arguments += ["--data", str(folder)] if folder else []
-        self.limit = limit
-        self.quick = quick
-
-    def run(self, name: str, what: str) -> Result:
-        """Return the output of the worker, with "failed" if it did not finish in time."""
-        return self._run(name, what, self.limit)
-
-    def _run(self, name: str, what: str, limit: float | None) -> Result:
-        command = [sys.executable, "-m", "benchmarks.samplers", "--worker", name, what, *self.arguments]
-        failed = error = None
-        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as caught:
-            try:
-                code = subprocess.run(command, cwd=ROOT, stdout=out, stderr=caught, timeout=limit).returncode
-            except subprocess.TimeoutExpired:
-                code, failed = 0, f"took longer than {limit:g} s"
-            out.seek(0)
-            caught.seek(0)
-            lines, error = out.read().splitlines(), caught.read().strip()
-        if code:
-            failed = f"exit code {code}: {(error.splitlines() or ['no message'])[-1]}"
-        result: Result = {}
-        for line in lines:
-            with contextlib.suppress(json.JSONDecodeError):  # a truncated line
-                result |= json.loads(line)
-        step = result.pop("next", "start")
-        return {**result, "failed": f"{failed} (step: {step})"} if failed else result
-
-    def data_set(self, name: str, whats: list[str]) -> Iterator[Result]:
-        """Prepare a data set; yield it, then the result of each worker."""
-        prepared = {"name": name, **self._run(name, "prepare", None)}
-        yield prepared
-        if "failed" in prepared:
-            return
-        # timings of tiny sizes are meaningless, so workers may run in parallel
-        with ThreadPoolExecutor((os.cpu_count() or 1) if self.quick else 1) as pool:
-            for what, found in zip(whats, pool.map(lambda what: self.run(name, what), whats)):
-                yield {"sampler": what, **found}
+N_TRAIN, N_NEW, N_DRAWS = 1500, 2500, 100
+UNIFORM = 1e-3  # part of the log score, so that an impossible value costs about log 0.001
+CONDITIONALS = ["marginal", "cart", "ctree", "forest", "norm", "normrank", "pmm", "copula", "mixture", "twopart"]
+CONDITIONALS += ["negbin", "gamma", "quantile", "polyreg", "estimator"]
+ANSWERS = ["marginal", "cart", "ctree", "parametric", "mixture"]
+FLOOR, CASES, SEEDS = 0.1, 60, 4
 
 
-def run_benchmark(names: list[str], whats: list[str], workers: Workers, write_line: Callable[[str], None]) -> Result:
-    """Run the workers, and print each result when it is available."""
-    results: Result = {"about": describe_machine(), "data": []}
-    write_line(report.about(results["about"]))
-    visit = whats == [VISIT]
-    write_line("" if visit else report.samplers_head())
-    for name in names:
-        found = workers.data_set(name, whats)
-        results["data"].append({**next(found), "visit" if visit else "samplers": []})
-        one = results["data"][-1]
-        write_line(report.data_set(one))
-        for each in found:
-            one["visit" if visit else "samplers"].append(each)
-            write_line(report.visit(each) if visit else report.sampler(each))
-        if not visit:
-            one["auto"] = compare_rows(one["samplers"])
-            write_line(report.choice(one["auto"]))
-    write_line(report.visit_finding(results) if visit else report.SAMPLER_NOTES)
-    return results
+@dataclass(frozen=True)
+class Process:
+    """y given three columns `x0`, `x1`, `g`: draws of y, its log density, and the sampler's names that suit it."""
+
+    name: str
+    draw: Callable[[np.random.Generator, pd.DataFrame], np.ndarray]
+    log_density: Callable[[pd.DataFrame, np.ndarray], np.ndarray]
+    atoms: tuple[float, ...] | None = ()  # values with point mass; None for all values
+
+    def target(self, y: np.ndarray) -> Any:
+        """Return draws as a column."""
+        return pd.Categorical.from_codes(y.astype(int), list("abcd")) if self.name == "levels" else y
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the benchmark, or one of its workers."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.samplers", description=__doc__.splitlines()[0])
-    parser.add_argument("--data", help="folder with adult.csv.gz, ...; else MCCE_DATA, else ../shared/data")
-    parser.add_argument("--only", help=f"comma-separated, of: {', '.join(DATA)}")
-    parser.add_argument(
-        "--samplers",
-        help=f"comma-separated names that mcce knows; without it {','.join(SAMPLERS)}. What a sampler does not model "
-        "(levels, or numbers that are not positive, counts or shares) has parametric",
+def givens(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    """Return two numbers and a level."""
+    g = pd.Categorical.from_codes(rng.integers(0, 3, n), list("abc"))
+    return pd.DataFrame({"x0": rng.standard_normal(n), "x1": rng.standard_normal(n), "g": g})
+
+
+def _code(x: pd.DataFrame) -> np.ndarray:
+    return x["g"].cat.codes.to_numpy()
+
+
+def _line(x: pd.DataFrame) -> np.ndarray:
+    return (x["x0"] - 0.5 * x["x1"]).to_numpy() + np.array([0.0, 1.0, -1.0])[_code(x)]
+
+
+def _curve(x: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return mean, spread, and the distance of the two modes, which only one group has."""
+    mean = 2 * np.sin(2 * x["x0"].to_numpy()) * np.where(_code(x) == 1, -1.0, 1.0) + x["x1"].to_numpy() * (
+        _code(x) == 0
     )
-    parser.add_argument("--rows", type=int, default=10_000, help="rows to take of each data set at most")
-    parser.add_argument("--factuals", type=int, default=N_FACTUALS, help="factuals to explain; 0 to skip step 4")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a sampler may take on a data set")
-    parser.add_argument("--visit", action="store_true", help="compare the visit sequences instead, for trees")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the command")
-    parser.add_argument("--out", help="write FILE.md and FILE.json (an ending of FILE is replaced)")
-    parser.add_argument("--worker", nargs=2, metavar=("NAME", "WHAT"), help=argparse.SUPPRESS)
-    parser.add_argument("--cache", help=argparse.SUPPRESS)
-    chosen = parser.parse_args(arguments)
-    folder = find_data(chosen.data)
-    if chosen.worker:
-        name, what = chosen.worker
-        sizes = {"rows": chosen.rows, "quick": chosen.quick, "factuals": chosen.factuals}
-        for found in work(name, what, folder=folder, cache=Path(chosen.cache), **sizes):
-            print(json.dumps(found), flush=True)
-        return 0
-    names = _names(parser, "--only", chosen.only, DATA, DATA)
-    known = [*sorted(mcce.available_samplers()), *GENERATORS, AUTO]
-    samplers = _names(parser, "--samplers", chosen.samplers, SAMPLERS, known)
-    with tempfile.TemporaryDirectory() as cache:
-        sizes = {"rows": chosen.rows, "limit": chosen.limit, "quick": chosen.quick, "factuals": chosen.factuals}
-        workers = Workers(**sizes, folder=folder, cache=Path(cache))
-        if chosen.quick:
-            print(report.QUICK)
-        results = {
-            "quick": chosen.quick,
-            "settings": {"rows": chosen.rows, "factuals": chosen.factuals, "limit": chosen.limit},
-            **run_benchmark(
-                names, [VISIT] if chosen.visit else samplers, workers, lambda text: print(text, flush=True)
-            ),
-        }
-    if chosen.out:
-        out = Path(chosen.out)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.with_suffix(".json").write_text(json.dumps(results, indent=1) + "\n")
-        out.with_suffix(".md").write_text(report.samplers_markdown(results))
-    return 1 if '"failed"' in json.dumps(results) else 0
+    return mean, 0.3 * np.exp(0.5 * x["x1"].to_numpy()), np.where(_code(x) == 2, 2.0, 0.0)
 
 
-def _names(
-    parser: argparse.ArgumentParser, option: str, given: str | None, default: list[str], known: list[str]
-) -> list[str]:
-    names = given.split(",") if given else default
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        parser.error(f"{option} names {', '.join(unknown)}; there are {', '.join(known)}")
-    return names
+def _draw_curve(rng: np.random.Generator, x: pd.DataFrame) -> np.ndarray:
+    mean, spread, apart = _curve(x)
+    return mean + apart * rng.choice([-1, 1], len(x)) + spread * rng.standard_normal(len(x))
+
+
+def _curve_density(x: pd.DataFrame, y: np.ndarray) -> np.ndarray:
+    mean, spread, apart = _curve(x)
+    modes = [stats.norm.logpdf(y, mean + sign * apart, spread) for sign in (-1, 1)]
+    return np.asarray(np.logaddexp(*modes) - np.log(2))
+
+
+def _p_zero(x: pd.DataFrame) -> np.ndarray:
+    return np.asarray(1 / (1 + np.exp(-(0.8 * x["x1"].to_numpy() - 0.5 + (_code(x) == 1)))))
+
+
+def _draw_zeros(rng: np.random.Generator, x: pd.DataFrame) -> np.ndarray:
+    y = np.exp(1 + 0.6 * x["x0"].to_numpy() + 0.5 * rng.standard_normal(len(x)))
+    return np.where(rng.random(len(x)) < _p_zero(x), 0.0, y)
+
+
+def _zeros_density(x: pd.DataFrame, y: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore"):
+        rest = np.log1p(-_p_zero(x)) + stats.lognorm.logpdf(y, 0.5, scale=np.exp(1 + 0.6 * x["x0"].to_numpy()))
+    return np.where(y == 0, np.log(_p_zero(x)), rest)
+
+
+def _mean(x: pd.DataFrame) -> np.ndarray:
+    return np.asarray(np.exp(1 + 0.5 * x["x0"].to_numpy() + 0.4 * (_code(x) == 2)))
+
+
+def _level_shares(x: pd.DataFrame) -> np.ndarray:
+    a, b, c = x["x0"].to_numpy(), x["x1"].to_numpy(), _code(x) - 1.0
+    odds = np.exp(np.column_stack([1.5 * a * b, 1.5 * c * a, -1.5 * a * b * c, 0.5 * c * b]))
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+PROCESSES = [
+    Process("linear", lambda rng, x: rng.normal(_line(x), 1.0), lambda x, y: stats.norm.logpdf(y, _line(x), 1.0)),
+    Process("curved", _draw_curve, _curve_density),
+    Process("zeros", _draw_zeros, _zeros_density, (0.0,)),
+    Process(
+        "counts",
+        lambda rng, x: rng.negative_binomial(3, 3 / (3 + _mean(x))).astype(float),
+        lambda x, y: stats.nbinom.logpmf(y, 3, 3 / (3 + _mean(x))),
+        None,
+    ),
+    Process(
+        "gamma",
+        lambda rng, x: rng.gamma(2.0, _mean(x) / 2),
+        lambda x, y: stats.gamma.logpdf(y, 2.0, scale=_mean(x) / 2),
+    ),
+    Process(
+        "levels",
+        lambda rng, x: (rng.random(len(x))[:, None] > _level_shares(x).cumsum(axis=1)).sum(axis=1).clip(0, 3) * 1.0,
+        lambda x, y: np.log(_level_shares(x)[np.arange(len(x)), y.astype(int)]),
+        None,
+    ),
+]
+
+
+# --------------------------------------------------------------------------------------------------------- measuring
+
+
+def loss(draws: np.ndarray, y: np.ndarray, is_level: bool) -> np.ndarray:
+    """Return the CRPS (or Brier score) of each row by its draws, without bias for their number."""
+    m = draws.shape[1]
+    if is_level:
+        shares = np.stack([(draws == k).mean(axis=1) for k in range(4)], axis=1)
+        return np.asarray(((shares - (y[:, None] == np.arange(4))) ** 2 - shares * (1 - shares) / (m - 1)).sum(axis=1))
+    ordered = np.sort(draws, axis=1)
+    between = 2 * (ordered * (2 * np.arange(1, m + 1) - m - 1)).sum(axis=1) / (m * (m - 1))
+    return np.asarray(np.abs(draws - y[:, None]).mean(axis=1) - between / 2)
+
+
+def log_score(log_density: np.ndarray, y: np.ndarray, seen: np.ndarray, atoms: tuple[float, ...] | None) -> float:
+    """Return the mean log score, with a uniform part over the point masses and the range."""
+    n_atoms = np.unique(seen).size if atoms is None else len(atoms)
+    is_atom = np.ones(y.size, dtype=bool) if atoms is None else np.isin(y, atoms)
+    uniform = np.where(is_atom, 1 / (n_atoms + 1), 1 / np.ptp(seen))
+    return float(np.logaddexp(np.log1p(-UNIFORM) + log_density, np.log(UNIFORM * uniform)).mean())
+
+
+def measure_conditional(process: Process, name: str, n_train: int, n_new: int) -> dict[str, float]:
+    """Return the figures of a sampler on a process; they are computed from public methods of a chain."""
+    import mcce
+
+    rng = np.random.default_rng(5)
+    x, new = givens(rng, n_train), givens(rng, n_new)
+    y, y_new = process.draw(rng, x), process.draw(rng, new)
+    repeated = new.loc[new.index.repeat(N_DRAWS)].reset_index(drop=True)
+    truth = process.draw(rng, repeated).reshape(n_new, N_DRAWS)
+    is_level = process.name == "levels"
+
+    def make() -> Any:
+        return mcce.ChainModel(fixed=list(x), sampler={"y": make_sampler(name, is_level)}, random_state=1)
+
+    table = x.assign(y=process.target(y))
+    make().fit(table.head(200)).sample(given=new.head(5))  # compiles
+    begun = time.process_time()
+    chain = make().fit(table)
+    fitted = time.process_time()
+    drawn = chain.sample(given=repeated)["y"]
+    ended = time.process_time()
+    values = (drawn.cat.codes if is_level else drawn).to_numpy(dtype=float).reshape(n_new, N_DRAWS)
+    best = loss(truth, y_new, is_level).mean()
+    figures = {
+        "loss": 100 * (loss(values, y_new, is_level).mean() / best - 1),
+        "fit_ms": 1e3 * (fitted - begun),
+        "draw_us": 1e6 * (ended - fitted) / len(repeated),
+    }
+    try:
+        density = chain.log_density(new.assign(y=process.target(y_new)))
+    except mcce.exceptions.MCCEError:  # a sampler that only draws
+        return figures
+    density = density.to_numpy().reshape(n_new, -1).sum(axis=1)
+    scores = [log_score(d, y_new, y, process.atoms) for d in (density, process.log_density(new, y_new))]
+    return {**figures, "log_score": scores[0] - scores[1]}
+
+
+def make_sampler(name: str, is_level: bool) -> Any:
+    """Return a registered name, or a forest of scikit-learn as a conditional."""
+    if name != "estimator":
+        return name
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+    import mcce
+
+    forest = RandomForestClassifier if is_level else RandomForestRegressor
+    return mcce.samplers.EstimatorSampler(forest(100, min_samples_leaf=5, random_state=1))
+
+
+def measure_answers(known: Known, name: str, seed: int, n_train: int, n_cases: int) -> Iterator[dict[str, Any]]:
+    """Yield share of likely answers and changes, of the plain and of the sparse search."""
+    import mcce
+
+    X, factuals = known.cases(seed, n_train, n_cases)
+    explainer = mcce.MCCE(known.score, fixed=list(known.fixed), sampler=name, random_state=1).fit(X)
+    for search, how in (("plain", {"independent": True}), ("sparse", {"sparse": True, "floor": FLOOR})):
+        begun = time.process_time()
+        found = explainer.explain(factuals, progress=False, **how)
+        figures = {"seconds": time.process_time() - begun, "L0": found.measures["L0"].mean(), "answers": len(found)}
+        yield {"search": search, "likely": known.is_likely(found.frame).mean(), **figures}
+
+
+def work(task: dict[str, Any]) -> None:
+    """Run the task of a worker: one sampler on all processes."""
+    from mcce.exceptions import MCCEError
+
+    name, quick = task["sampler"], task["quick"]
+    if task["part"] == "conditionals":
+        for process in PROCESSES:
+            try:
+                emit(
+                    process=process.name,
+                    **measure_conditional(process, name, *((300, 100) if quick else (N_TRAIN, N_NEW))),
+                )
+            except (MCCEError, ValueError) as error:  # a family that does not model such a column
+                print(f"{process.name}, {name}: {str(error)[:150]}", file=sys.stderr)
+        return
+    for known in KNOWN:
+        for seed in range(task["seeds"]) if known.name != "heavy tails" else ():
+            for figures in measure_answers(known, name, seed, *((500, 5) if quick else (3000, CASES))):
+                emit(process=known.name, **figures)
+
+
+def run(report: Report, part: str, samplers: list[str], seeds: int, other: str | None, quick: bool) -> None:
+    """Measure samplers in processes of their own, versions in turn."""
+    for name in samplers:
+        for version, python in interpreters(other).items():
+            task = {"part": part, "sampler": name, "quick": quick, "seeds": seeds}
+            records = pd.DataFrame(run_worker(python, "benchmarks.samplers", ["--worker", json.dumps(task)]))
+            if records.empty:
+                continue
+            if part == "conditionals":
+                for record in records.reindex(columns=["process", "loss", "log_score", "fit_ms", "draw_us"]).to_dict(
+                    "records"
+                ):
+                    report.add(version=version, sampler=name, **record)
+                continue
+            for (process, search), group in records.groupby(["process", "search"], sort=False):
+                error = group["likely"].sem() if len(group) > 1 else np.nan
+                means = group[["likely", "L0", "answers", "seconds"]].mean().to_dict()
+                report.add(version=version, sampler=name, process=process, search=search, **means, se=error)
+
+
+def main() -> None:
+    """Run the benchmark, or one of its workers."""
+    parser = arguments(__doc__, "samplers")
+    parser.add_argument("--other", help="interpreter with another version of mcce, measured in turns")
+    parser.add_argument("--samplers", help="names, separated by commas")
+    parser.add_argument("--only", choices=["conditionals", "answers"])
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="of the data of the answers (%(default)s)")
+    parser.add_argument("--worker", help="(internal)")
+    options = parser.parse_args()
+    if options.worker:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            work(json.loads(options.worker))
+        return
+    for part, default in (("conditionals", CONDITIONALS), ("answers", ANSWERS)):
+        if options.only in (None, part):
+            report = Report(f"samplers_{part}", options)
+            names = options.samplers.split(",") if options.samplers else default[:3] if options.quick else default
+            run(report, part, names, 1 if options.quick else options.seeds, options.other, options.quick)
+            report.write()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

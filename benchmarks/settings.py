@@ -1,21 +1,27 @@
-"""Problems that the benchmarks measure: data, models, factuals and numbers of samples.
+"""What the benchmarks share: problems (data, model, factuals), measured processes, and their results.
 
-1. A `Setting` names a data set, a model and sizes; `SETTINGS` lists them.
-2. `make_problem` loads the data (the loaders of `mcce.datasets`, or a stand-in of `benchmarks.standins` where
-   the file is absent), trains the model on whether the response is the wanted one, and takes the first
-   factuals that do not have the wanted decision.
+The data, the binarised levels and the networks are those of the paper's experiment 1: scikit-learn's MLP with the
+paper's layers, batch sizes and learning rates, 20 epochs. The loans are simulated and keep their levels.
 
-The data, the binarised categories and the networks are those of the paper's Experiment 1: scikit-learn's MLP
-with the paper's layers, batch sizes and learning rates, 20 epochs. The loans keep their levels.
+A worker measures one version of mcce in a process of its own, which prints its results as lines of JSON. Another
+version is that of another interpreter (``--other PYTHON``); problems are made once and given to both.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +35,10 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from benchmarks.standins import load_standin
-from mcce import Interval
-from mcce.base.threads import one_native_thread
-from mcce.datasets import Dataset, load_adult, load_fico, load_german, load_gmc, load_loans
-
 ROOT = Path(__file__).resolve().parents[1]
-
-# layers, batch size, learning rate
-NETWORKS = {
+RESULTS = ROOT / "benchmarks" / "results"
+DATA = ("adult", "fico", "gmc", "german")
+NETWORKS = {  # layers, batch size, learning rate
     "adult": ((18, 9, 3), 1024, 0.002),
     "gmc": ((18, 9, 3), 2048, 0.002),
     "fico": ((81, 27, 3), 8, 0.0005),
@@ -45,214 +46,214 @@ NETWORKS = {
     "loans": ((18, 9, 3), 32, 0.002),
 }
 MODELS = ("mlp", "forest", "boosting", "logistic")
-LOADERS: dict[str, Callable[[Path], Dataset]] = {
-    "adult": load_adult,
-    "gmc": lambda folder: load_gmc(folder, trim=3),
-    "fico": lambda folder: load_fico(folder, drop_special=True),
-    "german": load_german,
-}
-
-
-@dataclass(frozen=True)
-class Setting:
-    """One setting of the benchmark: data, model, number of factuals and of samples."""
-
-    name: str
-    title: str
-    data: str
-    model: str
-    n_factuals: int
-    n_samples: int
-    binarised: bool = True
-    independent: bool = False
-    n_train: int | None = None  # None: all rows
-    n_features: int | None = None  # of simulated data
-
-    @property
-    def problem_name(self) -> str:
-        """The name shared by settings with the same data and model."""
-        return f"{self.data}-{self.model}-{self.binarised}-{self.n_train}-{self.n_features}-{self.n_factuals}"
-
-    def tiny(self) -> Setting:
-        """Return the setting with tiny sizes, to try the command."""
-        return replace(self, n_factuals=max(20, self.n_factuals // 100), n_samples=50, n_train=1000)
+IN_OTHER = (  # its own mcce is imported first, then the benchmarks of this folder
+    "import sys, runpy, mcce; root, module, *sys.argv[1:] = sys.argv[1:]; sys.path.insert(0, root); "
+    "runpy.run_module(module, run_name='__main__', alter_sys=True)"
+)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem to explain: `score` is the model, a function of frames like `X`."""
+    """A model and the rows to explain; the wanted decision is a probability of at least 0.5."""
 
+    name: str
     X: pd.DataFrame
+    y: np.ndarray  # whether the response is the wanted one
     factuals: pd.DataFrame
-    score: Callable[[pd.DataFrame], np.ndarray]
-    decision: Interval
+    model: Any
     fixed: list[str]
     categorical: list[str]
-    standin: bool
-    refit: Callable[[int], Callable[[pd.DataFrame], np.ndarray]] | None = None  # the same model from another seed
+    decision: tuple[float, float] = (0.5, 1.0)
 
-    @property
+    def score(self, rows: pd.DataFrame) -> np.ndarray:
+        """Return the model's probability of the wanted response."""
+        return np.asarray(self.model.predict_proba(rows)[:, 1])
+
+    def wanted(self, rows: pd.DataFrame) -> np.ndarray:
+        """Return which rows have the wanted decision."""
+        return self.score(rows) >= self.decision[0]
+
+    @cached_property
     def kinds(self) -> dict[str, str]:
-        """The argument `kinds` of `MCCE`: binarised categories look like numbers."""
-        binarised = [c for c in self.categorical if not isinstance(self.X[c].dtype, pd.CategoricalDtype)]
-        return dict.fromkeys(binarised, "categorical")
+        """The argument `kinds` of mcce: binarised levels look like numbers."""
+        return {c: "categorical" for c in self.categorical if not isinstance(self.X[c].dtype, pd.CategoricalDtype)}
 
     def encode(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return floats, with the codes of category columns."""
-        columns = {
-            c: frame[c].cat.codes if isinstance(self.X[c].dtype, pd.CategoricalDtype) else frame[c]
-            for c in self.X.columns
-        }
+        """Return floats, with the codes of levels."""
+        levels = {c for c in self.X if isinstance(self.X[c].dtype, pd.CategoricalDtype)}
+        columns = {c: frame[c].cat.codes if c in levels else frame[c] for c in self.X}
         return pd.DataFrame(columns, index=frame.index).astype(float)
 
     def decode(self, codes: pd.DataFrame) -> pd.DataFrame:
         """Return the frame of these floats, as the model was trained on it."""
         columns: dict[str, Any] = {}
         for c, dtype in self.X.dtypes.items():
-            if isinstance(dtype, pd.CategoricalDtype):
-                columns[c] = pd.Categorical.from_codes(codes[c].to_numpy().astype(int), dtype=dtype)
-            else:
-                columns[c] = codes[c].to_numpy().astype(dtype)
+            values = codes[c].to_numpy()
+            is_level = isinstance(dtype, pd.CategoricalDtype)
+            columns[str(c)] = (
+                pd.Categorical.from_codes(values.astype(int), dtype=dtype) if is_level else values.astype(dtype)
+            )
         return pd.DataFrame(columns, index=codes.index)
 
 
-SETTINGS = [
-    Setting("adult", "Adult, MLP", "adult", "mlp", 1000, 1000),
-    Setting(
-        "adult-independent",
-        "Adult, MLP, own draws for each factual",
-        "adult",
-        "mlp",
-        1000,
-        1000,
-        independent=True,
-    ),
-    Setting("adult-forest", "Adult, random forest of 200 trees", "adult", "forest", 1000, 1000),
-    Setting("adult-10k", "Adult, MLP, K = 10,000", "adult", "mlp", 1000, 10_000),
-    Setting("adult-native", "Adult, categories not binarised", "adult", "mlp", 1000, 1000, binarised=False),
-    Setting("gmc", "GMC, MLP", "gmc", "mlp", 1000, 1000),
-    Setting("fico", "FICO, MLP", "fico", "mlp", 1000, 1000),
-    Setting("german", "German, MLP", "german", "mlp", 200, 1000),
-    Setting(
-        "simulation",
-        "paper's simulation, p = 30",
-        "gaussian",
-        "sum",
-        50,
-        10_000,
-        n_train=10_000,
-        n_features=30,
-    ),
-]
-MANY = [
-    Setting(f"many-{kind}-{n}", f"loans, {n:,} factuals", "new-loans", "boosting", n, 100, False, kind == "own", 3000)
-    for kind in ("shared", "own")
-    for n in (10_000, 100_000)
-]
+class Timed:
+    """A model that counts its queries and rows, and its CPU seconds."""
 
-
-class Probability:
-    """The score of a classifier: its probability of the wanted response."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    def __init__(self, score: Callable[[pd.DataFrame], np.ndarray]) -> None:
+        self.score = score
+        self.queries, self.rows, self.seconds = 0, 0, 0.0
 
     def __call__(self, rows: pd.DataFrame) -> np.ndarray:
-        return self.model.predict_proba(rows)[:, 1]
+        """Return the model's answer."""
+        begun = time.process_time()
+        answer = self.score(rows)
+        self.seconds += time.process_time() - begun
+        self.queries += 1
+        self.rows += len(rows)
+        return answer
+
+    def measure(self, work: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, dict[str, float]]:
+        """Return what a function returns, and its CPU seconds, those of the model, queries and rows."""
+        self.queries, self.rows, self.seconds = 0, 0, 0.0
+        begun = time.process_time()
+        answer = work(*arguments, **options)
+        seconds = time.process_time() - begun
+        return answer, {"seconds": seconds, "model": self.seconds, "queries": self.queries, "rows": self.rows}
 
 
-def row_sum(rows: pd.DataFrame) -> np.ndarray:
-    """The paper's simulated model, f(x) = sum of x."""
-    return rows.to_numpy().sum(axis=1)
+def make_problem(
+    data: str,
+    model: str = "mlp",
+    n_factuals: int = 1000,
+    *,
+    folder: str | None = None,
+    n_train: int | None = None,
+    binarised: bool = True,
+    seed: int = 0,
+) -> Problem:
+    """Load the data, train the model, and take the first factuals without the wanted decision."""
+    from mcce import datasets
+
+    if data == "loans":
+        dataset, wanted = datasets.load_loans(), False
+    else:
+        loader = getattr(datasets, f"load_{data}")
+        dataset = loader(find_data(folder), as_in_paper=True) if binarised else loader(find_data(folder))
+        wanted = dataset.decision
+    X, y = dataset.X, (dataset.y == wanted).to_numpy().astype(int)
+    if not binarised and data != "loans":
+        X, y = X.dropna(), y[X.notna().all(axis=1).to_numpy()]
+    if n_train is not None and n_train < len(X):
+        rows = np.random.default_rng(0).permutation(len(X))[:n_train]
+        X, y = X.iloc[rows], y[rows]
+    X = X.reset_index(drop=True)
+    levels = [c for c in X if isinstance(X[c].dtype, pd.CategoricalDtype)]
+    original = [] if data == "loans" else loader(find_data(folder)).X.select_dtypes("category").columns
+    problem = Problem(data, X, y, X, train(data, model, X, y, seed), dataset.fixed, [*(levels or original)])
+    refused = X[~problem.wanted(X)].iloc[:n_factuals]
+    return Problem(data, X, y, refused, problem.model, dataset.fixed, problem.categorical)
 
 
-def find_data(folder: str | None) -> Path | None:
-    """Return the folder of the data: as given, else of MCCE_DATA, else ../shared/data, else None."""
-    named = folder or os.environ.get("MCCE_DATA")
-    beside = ROOT.parent / "shared" / "data"
-    return Path(named).expanduser() if named else beside if beside.is_dir() else None
-
-
-def make_problem(setting: Setting, folder: Path | None) -> Problem:
-    """Load the data, train the model, choose the factuals."""
-    if setting.data == "gaussian":
-        return simulate(setting.n_train or 10_000, setting.n_features or 30, setting.n_factuals)
-    if setting.data == "new-loans":
-        return _new_loans(setting.n_train or 3000, setting.n_factuals)
-    data, standin = load_data(setting.data, folder)
-    if setting.n_train is not None and setting.n_train < len(data.X):
-        some = np.random.default_rng(0).permutation(len(data.X))[: setting.n_train]
-        data = replace(data, X=data.X.iloc[some].reset_index(drop=True), y=data.y.iloc[some].reset_index(drop=True))
-    X = data.X.copy()
-    categorical = [c for c in X.columns if isinstance(X[c].dtype, pd.CategoricalDtype)]
-    if setting.binarised:
-        for c in categorical:
-            X[c] = (X[c] == X[c].mode()[0]).astype(np.int64)
-    refit = partial(_train, setting, X, data.wanted.astype(int), categorical)
-    score = refit(0)
-    decision = Interval(0.9 if setting.data == "loans" else 0.5, 1.0)
-    factuals = X[~decision.contains(score(X))].iloc[: setting.n_factuals]
-    return Problem(X, factuals, score, decision, data.fixed, categorical, standin, refit)
-
-
-def simulate(n_train: int, p: int, n_factuals: int, *, seed: int = 3) -> Problem:
-    """Simulate as in the paper's section 3.4.1: f(x) sums p normal features, correlation 0.5; f(x) > 0."""
-    rng = np.random.default_rng(seed)
-
-    def draw(n: int) -> pd.DataFrame:
-        values = np.sqrt(0.5) * (rng.standard_normal((n, 1)) + rng.standard_normal((n, p)))
-        return pd.DataFrame(values, columns=[f"x{j}" for j in range(p)])
-
-    X, others = draw(n_train), draw(3 * n_factuals + 100)
-    factuals = others[row_sum(others) <= 0].iloc[:n_factuals]
-    return Problem(X, factuals, row_sum, Interval(0, np.inf, closed="neither"), [], [], False)
-
-
-def load_data(name: str, folder: Path | None) -> tuple[Dataset, bool]:
-    """Return the data set as prepared in the paper, or a stand-in if its file is absent; and whether it is one."""
-    if name == "loans":
-        return load_loans(), False
-    if folder is not None and any((folder / f"{name}{ending}").is_file() for ending in (".csv.gz", ".csv")):
-        return LOADERS[name](folder), False
-    return load_standin(name), True
-
-
-@one_native_thread()
-def _train(setting: Setting, X: pd.DataFrame, y: np.ndarray, categorical: list[str], seed: int) -> Probability:
+def train(data: str, model: str, X: pd.DataFrame, y: np.ndarray, seed: int) -> Any:
+    """Return a fitted model."""
+    levels = [c for c in X if isinstance(X[c].dtype, pd.CategoricalDtype)]
+    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    fitted: Any
+    if model == "boosting":
+        fitted = HistGradientBoostingClassifier(random_state=seed, categorical_features="from_dtype")
+    elif model == "forest":
+        fitted = make_pipeline(
+            make_column_transformer((one_hot, levels), remainder="passthrough"),
+            RandomForestClassifier(200, random_state=seed),
+        )
+    else:
+        layers, batch, rate = NETWORKS[data]
+        network = MLPClassifier(
+            layers, batch_size=min(batch, max(len(X) // 20, 8)), learning_rate_init=rate, max_iter=20, random_state=seed
+        )
+        last = network if model == "mlp" else LogisticRegression(max_iter=1000)
+        fitted = make_pipeline(make_column_transformer((one_hot, levels), remainder=StandardScaler()), last)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # 20 epochs, as in the paper
-        return Probability(_make_model(setting, X, categorical, seed).fit(X, y))
+        return fitted.fit(X, y)
 
 
-def _make_model(setting: Setting, X: pd.DataFrame, categorical: list[str], seed: int) -> Any:
-    levels = [c for c in categorical if isinstance(X[c].dtype, pd.CategoricalDtype)]
-    if setting.model == "forest":
-        trees = 200 if setting.n_train is None else 20
-        forest = RandomForestClassifier(trees, random_state=seed, n_jobs=-1)
-        return make_pipeline(_one_hot(levels, "passthrough"), forest) if levels else forest
-    if setting.model == "boosting":
-        rounds = 100 if len(X) > 500 else 10  # few rows: a trial run
-        return HistGradientBoostingClassifier(max_iter=rounds, random_state=seed, categorical_features="from_dtype")
-    scaler = _one_hot(levels, StandardScaler()) if levels else StandardScaler()
-    if setting.model == "logistic":
-        return make_pipeline(scaler, LogisticRegression(max_iter=1000))
-    layers, batch_size, rate = NETWORKS[setting.data]
-    network = MLPClassifier(layers, batch_size=batch_size, learning_rate_init=rate, max_iter=20, random_state=seed)
-    return make_pipeline(scaler, network)
+def find_data(folder: str | None) -> str | None:
+    """Return the folder of the data: the argument, else MCCE_DATA, else ../shared/data if there is one."""
+    beside = ROOT.parent / "shared" / "data"
+    return folder or os.environ.get("MCCE_DATA") or (str(beside) if beside.is_dir() else None)
 
 
-def _one_hot(levels: list[str], remainder: Any) -> Any:
-    onehot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    return make_column_transformer((onehot, levels), remainder=remainder)
+# --------------------------------------------------------------------------------------------------------- processes
 
 
-@one_native_thread()
-def _new_loans(n_train: int, n_factuals: int) -> Problem:
-    """Return new loans: they are generated, so any number of distinct factuals is available."""
-    loans = load_loans(n_train)
-    model = HistGradientBoostingClassifier(max_iter=50, random_state=0, categorical_features="from_dtype")
-    score, decision = Probability(model.fit(loans.X, loans.wanted.astype(int))), Interval(0.9, 1.0)
-    others = load_loans(int(2.5 * n_factuals) + 500, random_state=1).X
-    factuals = others[~decision.contains(score(others))].iloc[:n_factuals]
-    categorical = [c for c in others.columns if isinstance(others[c].dtype, pd.CategoricalDtype)]
-    return Problem(loans.X, factuals, score, decision, loans.fixed, categorical, False)
+def run_worker(python: str, module: str, arguments: Sequence[str], **environment: str) -> Iterator[dict[str, Any]]:
+    """Yield the lines of JSON that a module prints in a process with one native thread."""
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
+    command = [python, "-W", "ignore", "-c", IN_OTHER, str(ROOT), module, *arguments]
+    with tempfile.TemporaryDirectory() as folder:  # not the root, whose mcce would come first
+        process = subprocess.Popen(
+            command, cwd=folder, env={**os.environ, **threads, **environment}, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("{"):
+                yield json.loads(line)
+        if process.wait():
+            raise SystemExit(f"{module} {' '.join(arguments)} ended with exit code {process.returncode} in {python}")
+
+
+def interpreters(other: str | None) -> dict[str, str]:
+    """Return the interpreters to compare, by the name of their version in the results."""
+    return {"now": sys.executable, **({"other": other} if other else {})}
+
+
+def emit(**record: Any) -> None:
+    """Print one result of a worker."""
+    print(json.dumps(record), flush=True)
+
+
+# ----------------------------------------------------------------------------------------------------------- results
+
+
+def arguments(doc: str | None, name: str) -> argparse.ArgumentParser:
+    """Return a parser with the options that all benchmarks have."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{name}", description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", help="folder with adult.csv.gz, ...; else MCCE_DATA, else ../shared/data")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the command; no figure means anything")
+    parser.add_argument("--out", type=Path, help="folder of the CSV file; with --quick that of temporary files")
+    return parser
+
+
+class Report:
+    """A table that is printed row by row, and written as a CSV file with date and machine at the end."""
+
+    def __init__(self, name: str, options: argparse.Namespace) -> None:
+        folder = options.out or (Path(tempfile.gettempdir()) if options.quick else RESULTS)
+        self.path = folder / f"{name}.csv"
+        self.rows: list[dict[str, Any]] = []
+        self.columns: list[str] = []
+
+    def add(self, **row: Any) -> None:
+        """Add and print a row; a head comes before rows with other columns."""
+        cells = {name: f"{value:.4g}" if isinstance(value, float) else str(value) for name, value in row.items()}
+        if [*row] != self.columns:
+            self.columns = [*row]
+            print("\n" + "  ".join(f"{name:>{max(10, len(name))}}" for name in row))
+        print("  ".join(f"{cell:>{max(10, len(name))}}" for name, cell in cells.items()), flush=True)
+        self.rows.append(row)
+
+    def write(self) -> None:
+        """Write the file."""
+        cpu = next((line.split(":")[1].strip() for line in _cpuinfo() if line.startswith("model name")), "")
+        about = {"date": date.today().isoformat(), "machine": f"{platform.machine()} {cpu} x{os.cpu_count()}"}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        pd.DataFrame(self.rows).assign(**about).to_csv(self.path, index=False, float_format="%.6g")
+        print(f"\nwritten to {self.path}")
+
+
+def _cpuinfo() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []

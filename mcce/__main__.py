@@ -1,8 +1,7 @@
-"""The command line as `python -m mcce`."""
+"""`python -m mcce` is the command `mcce`."""
 
 import sys
 
 from mcce.cli import main
 
-if __name__ == "__main__":
-    sys.exit(main())
+sys.exit(main())

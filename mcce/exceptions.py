@@ -1,10 +1,6 @@
-"""The errors and warnings of the package.
+"""The errors and warnings of the package, and the words that their messages share.
 
-Every message says what is wrong, where, what was found, and how to fix it.
-
-`NotFittedError` is a subclass of scikit-learn's class of the same name. Importing scikit-learn takes longer than
-importing the rest of the package, so the class is created on first access; modules of the package write
-`exceptions.NotFittedError`.
+Every message says what is wrong, where, what was found, and how to fix it, in one plain sentence.
 """
 
 from __future__ import annotations
@@ -13,193 +9,131 @@ import difflib
 import sys
 import warnings
 from collections.abc import Iterable
-from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mcce.wording import MOST_QUOTED, Message, Part, shorten, spell, spell_all
+import sklearn.exceptions
 
-__all__ = [
-    "InputError",
-    "MCCEError",
-    "MCCEWarning",
-    "ModelError",
-    "NotFittedError",
-    "SamplerError",
-    "did_you_mean",
-    "listing",
-    "shorten",
-    "spell",
-    "spell_all",
-    "warn",
-]
+__all__ = ["InputError", "MCCEError", "MCCEWarning", "NotFittedError", "did_you_mean", "listing", "spell", "warn"]
 
-_making = Lock()
-_NOT_FITTED = """A method that needs `fit` was called before `fit`.
-
-Examples
---------
->>> import mcce
->>> try:
-...     mcce.ChainModel().sample(3)
-... except mcce.NotFittedError as error:
-...     print(error)
-this ChainModel is not fitted; call fit(X) first.
-"""
+LONGEST = 80  # characters of a value that a message shows
 
 
-class MCCEError(Message, ValueError):
-    """Base class of all errors of the package; its arguments are the parts of the message (`mcce.wording`).
+class MCCEError(Exception):
+    """Base class of all errors of the package.
 
     Examples
     --------
-    >>> import mcce
-    >>> try:
-    ...     mcce.ChainModel(sampler="carrt").fit(mcce.datasets.load_loans(50).X)
-    ... except mcce.MCCEError as error:
-    ...     print(type(error).__name__, "|", error)
-    SamplerError | there is no sampler 'carrt'; did you mean 'cart'?
-    """
-
-
-class InputError(MCCEError):
-    """A table, a parameter or a file is invalid.
-
-    Examples
-    --------
-    >>> import mcce
-    >>> loans = mcce.datasets.load_loans(50)
-    >>> try:
-    ...     mcce.ChainModel(fixed=["agee"]).fit(loans.X)
-    ... except mcce.InputError as error:
-    ...     print(error)
-    fixed feature 'agee' is not a column of X; did you mean 'age'?
-    """
-
-
-class ModelError(MCCEError):
-    """The explained model cannot be queried, or its predictions cannot be used.
-
-    Examples
-    --------
-    >>> import mcce
-    >>> loans = mcce.datasets.load_loans(50)
-    >>> try:
-    ...     mcce.MCCE(lambda rows: "yes", random_state=1).fit(loans.X)
-    ... except mcce.ModelError as error:
-    ...     print(error)
-    the model <lambda>, queried with 50 rows (the training rows), returned a single str, expected 50 values, one per
-    row.
-    """
-
-
-class SamplerError(MCCEError):
-    """A conditional sampler does not support the request.
-
-    Examples
-    --------
-    >>> import mcce
-    >>> loans = mcce.datasets.load_loans(50)
-    >>> try:
-    ...     mcce.ChainModel(sampler="norm").fit(loans.X[["housing"]])
-    ... except mcce.SamplerError as error:
-    ...     print(error)
-    NormSampler() cannot model 'housing': it is categorical, and the sampler handles 'numeric'. Choose another
-    sampler for it.
-    """
-
-
-if TYPE_CHECKING:
-
-    class NotFittedError(MCCEError, AttributeError):
-        """A method that needs `fit` was called before `fit`."""
-
-
-class MCCEWarning(Message, UserWarning):
-    """Base class of all warnings of the package.
-
-    Examples
-    --------
-    >>> import mcce, warnings
-    >>> X = mcce.datasets.load_loans(200).X[["age", "housing"]]
-    >>> X["housing"] = X["housing"].astype(object).where(X.index != 0, "castle")
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     chain = mcce.ChainModel(fixed=["age"]).fit(X)
-    >>> issubclass(caught[0].category, mcce.MCCEWarning), "castle" in str(caught[0].message)
+    >>> from mcce.exceptions import InputError, MCCEError, NotFittedError
+    >>> issubclass(InputError, MCCEError), issubclass(NotFittedError, MCCEError)
     (True, True)
     """
 
 
-class AdviceWarning(MCCEWarning):
-    """A caution for counterfactuals used as advice: facts that may change, relations that are enforced.
-
-    ``warnings.simplefilter("ignore", mcce.exceptions.AdviceWarning)`` silences these and no others.
+class InputError(MCCEError, ValueError):
+    """A table, an argument, a model or a file is invalid.
 
     Examples
     --------
-    >>> import mcce, warnings
-    >>> X = mcce.datasets.load_loans(200).X[["age", "salary", "defaulted_last_year"]]
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, fixed=["age"]).fit(X)
-    >>> caught[0].category.__name__, "'defaulted_last_year' (a past event)" in str(caught[0].message)
-    ('AdviceWarning', True)
+    >>> import numpy as np
+    >>> from mcce.exceptions import InputError
+    >>> from mcce.table import Schema
+    >>> try:
+    ...     Schema.from_data(np.array([1.0, 2.0]))
+    ... except InputError as error:
+    ...     print(error)
+    X is an array with 1 dimension; give a table with two, rows and columns.
     """
 
 
-def __getattr__(name: str) -> Any:
-    if name != "NotFittedError":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with _making:
-        if name not in globals():
-            from sklearn.exceptions import NotFittedError as OfScikitLearn
+class NotFittedError(MCCEError, sklearn.exceptions.NotFittedError):  # type: ignore[misc]
+    """A method that needs `fit` was called before `fit`; also scikit-learn's error of this name.
 
-            described = {"__doc__": _NOT_FITTED, "__module__": __name__}
-            globals()[name] = type(name, (MCCEError, OfScikitLearn), described)
-    return globals()[name]
+    Examples
+    --------
+    >>> import sklearn.exceptions
+    >>> from mcce.exceptions import NotFittedError
+    >>> issubclass(NotFittedError, sklearn.exceptions.NotFittedError)
+    True
+    """
 
 
-def warn(*parts: Part, category: type[MCCEWarning] = MCCEWarning) -> None:
-    """Issue a warning for the calling line outside of the package; `parts` are the parts of the message.
+class MCCEWarning(UserWarning):
+    """The class of all warnings of the package.
 
     Examples
     --------
     >>> import warnings
+    >>> from mcce.exceptions import MCCEWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", MCCEWarning)
+    """
+
+
+def warn(message: str) -> None:
+    """Issue an `MCCEWarning` for the calling line outside of the package.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from mcce.exceptions import warn
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     warn("a level with a single row")
+    ...     warn("2 rows have no counterfactual")
     >>> str(caught[0].message)
-    'a level with a single row'
+    '2 rows have no counterfactual'
     """
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("mcce", "contextlib"):
         level, frame = level + 1, frame.f_back
-    warnings.warn(category(*parts), stacklevel=level)
+    warnings.warn(message, MCCEWarning, stacklevel=level)
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
-    """Return the end of a sentence that suggests the nearest known name, or lists the known names.
+    """Return the end of a message about an unknown name: the nearest known name, or the known names.
 
     Examples
     --------
+    >>> from mcce.exceptions import did_you_mean
     >>> did_you_mean("agee", ["age", "sex"])
     "did you mean 'age'?"
+    >>> did_you_mean("z", range(4))
+    'known: 0, 1, 2, 3'
     """
-    names = [str(k) for k in known]
-    near = [each for each in names if len(each) <= MOST_QUOTED]  # the comparison takes the product of the lengths
-    text = name if isinstance(name, str) else spell(name)  # str of a deeply nested list would raise
-    close = difflib.get_close_matches(text, near, n=1) if len(text) <= MOST_QUOTED else []
+    known = list(known)
+    texts = {str(k).lower(): k for k in known if len(str(k)) <= LONGEST}  # comparing takes the product of the lengths
+    close = difflib.get_close_matches(name[:LONGEST].lower(), texts, n=1) if isinstance(name, str) else []
     if close:
-        return f"did you mean {close[0]!r}?"
-    return f"known: {listing(names)}"
+        return f"did you mean {spell(texts[close[0]])}?"
+    if not known:
+        return "there are none"
+    shown = ", ".join(spell(k) for k in known[:10])
+    return f"known: {shown}" + (f", ... ({len(known)} in all)" if len(known) > 10 else "")
 
 
 def listing(names: Iterable[object], most: int = 10) -> str:
-    """Return the names quoted and comma-separated; a long list is cut and counted.
+    """Return names as Python writes them, separated by commas; a long list is cut and counted.
 
     Examples
     --------
+    >>> from mcce.exceptions import listing
     >>> listing(["age", "sex", "job"], most=2)
     "'age', 'sex' and 1 more"
     """
-    return spell_all(map(str, names), most)
+    names = list(names)
+    shown = ", ".join(spell(name) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def spell(value: Any) -> str:
+    """Return a value as Python writes it, numbers of numpy as plain numbers, shortened if it is long.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mcce.exceptions import spell
+    >>> spell("clerk"), spell(np.float64(1.5))
+    ("'clerk'", '1.5')
+    """
+    plain = value.item() if hasattr(value, "dtype") and getattr(value, "shape", None) == () else value
+    text = " ".join(repr(plain).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 4]} ..."

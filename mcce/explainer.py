@@ -1,179 +1,115 @@
-"""MCCE: Monte Carlo sampling of valid and realistic counterfactual explanations (Redelmeier, Jullum, Aas, Løland).
+"""MCCE: Monte Carlo sampling of counterfactual explanations (Redelmeier, Jullum, Aas and Løland).
 
-1. Model (`fit`). Learn p(mutable | fixed, y') as a chain of conditionals, or by another generator; y' says whether the
-   model gives a training row the wanted decision (paper, section 2.1).
-2. Generate. For each factual draw K rows, given its own fixed values and y' = 1 (section 2.2). Factuals that agree in
-   their fixed values share one pool of draws.
-3. Select. Keep the valid rows; take the fewest changes, then the smallest Gower distance, then the earlier draw
-   (section 2.3, `mcce.explain`).
+1. `fit` learns p(mutable | fixed, y') as a chain of conditionals (paper, section 2.1); y' says whether a training row
+   has the wanted decision.
+2. `explain` draws rows for each factual, given its fixed values and y' = 1 (section 2.2), and selects valid rows with
+   the fewest changes, then the smallest Gower distance (section 2.3). `sparse=True` crosses the draws with the factual.
 
-`explain` performs steps 2 and 3 block by block (`mcce.explain.pipeline`) and keeps only the selected rows, so memory
-does not grow with the number of factuals. `generate` and `select` perform the two steps separately.
-
-Parts that the paper's method does not need are learned from the training rows on first use: scaled distances, the
-plausibility score, hashes of training rows (`mcce.explain.learned`). Sample weights affect the plausibility score only.
-
-A saved explainer is one file with everything but the model and other code: the model, functions and the models of
-`Several` are passed to `load`, which queries the model for a few stored rows and warns if its predictions differ.
-Without donors, parts that hold or reveal training values are left out. With `mcce.Privacy`, all parts are computed from
-drawn rows (`mcce.privacy.settings`).
+The plausibility score and the relations between columns are learned at the first sparse search, from the training rows
+that `fit` kept; they depend on these and on the seed only.
 """
 
 from __future__ import annotations
 
-import copy
-import dataclasses
-import functools
-import inspect
+import pickle
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from threading import Lock
+from typing import Any
 
+import joblib
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.base import BaseEstimator, clone
 
-from mcce import exceptions
-from mcce.base.checks import MOST_DRAWS, check, check_count, check_flag, check_share, is_number
-from mcce.base.parameters import Learner
-from mcce.base.progress import Progress, working
-from mcce.base.threads import count_jobs, one_native_thread
-from mcce.constraints import Constraint, Constraints, NoCopies, OfFactuals, read, resolve, simplest
-from mcce.counterfactuals import Counterfactuals, Questions
-from mcce.exceptions import InputError
-from mcce.explain.draw import draw_block, match_candidates
-from mcce.explain.learned import LearnedParts
-from mcce.explain.options import OPTIONS, read_settings
-from mcce.explain.order import Caution, MeasureLike, Ordering
-from mcce.explain.problem import (
-    Block,
-    Problem,
-    Settings,
-    encode_known,
-    fixed_columns,
-    mutable_columns,
-    pool_keys,
-    read_factuals,
-)
-from mcce.explain.reference import (
-    REACH_ROWS,
-    find_reach,
-    unchangeable_features,
-    warn_of_factuals,
-    warn_of_unchangeable,
-)
-from mcce.explain.stored import check_fields, read_decision, write_decision
-from mcce.generators.base import Donors, Generator, unfitted
-from mcce.generators.graph import Graph
-from mcce.generators.layout import Predictors, Samplers
-from mcce.generators.registry import OF_A_CHAIN, check_givens, make_generator
-from mcce.generators.sampling import draw_index
-from mcce.generators.visit import VisitSequence
-from mcce.judging.scores import LEVEL
-from mcce.model.columns import columns_of
-from mcce.model.decisions import Answer, Interval, Several, resolve_decision
-from mcce.model.queries import EncodedModel, SpotCheck, TrainingTable, check_wanted, predict_table, spot_positions
-from mcce.model.robustness import ConfirmedModel, Robust, Robustness
-from mcce.plausibility.derived import DerivedColumns, Formula, FrameFunction, fit_derived, with_functions
-from mcce.plausibility.relation_finder import find_in, read_relations
-from mcce.plausibility.relations import Relations, keep_relations
-from mcce.plausibility.score import Plausibility
-from mcce.privacy.settings import Privacy
-from mcce.records.record import Origin
-from mcce.report.names import Names
-from mcce.storage import load_fields, save_fields
-from mcce.storage.state import Fields
-from mcce.table import Data, Kind, Schema, as_frame, frame_kind
-from mcce.table.checks import check_fixed, rows_of
-from mcce.table.frames import like_input, own_frame
-from mcce.table.weights import rows_with_weight
-from mcce.wording import Parameter, PythonOnly, Value
+from mcce._utils import Floats, atomic_path, check_count, check_flag, check_number, count_jobs, one_native_thread
+from mcce.constraints import Constraints, resolve
+from mcce.counterfactuals import Counterfactuals
+from mcce.distances import DEFAULT, Gower, Measure, resolve_measures
+from mcce.exceptions import InputError, NotFittedError, listing, spell, warn
+from mcce.explain.acceptance import Acceptance
+from mcce.explain.cost import Cost
+from mcce.explain.draw import Pools, draw_shared
+from mcce.explain.factuals import read_factuals
+from mcce.explain.plain import first_valid
+from mcce.explain.problem import Factuals, Problem
+from mcce.explain.run import Explanation, explain
+from mcce.explain.tabulate import tabulate
+from mcce.generators import ChainModel, Generator
+from mcce.model import Query, bind
+from mcce.model.query import check_wanted
+from mcce.plausibility.derived import Derived
+from mcce.plausibility.find import find_relations
+from mcce.plausibility.relations import Relations
+from mcce.plausibility.score import Score
+from mcce.rng import hash_rows
+from mcce.table import Data, Kind, Table, as_frame
+from mcce.table.checks import find_labels
 
-if TYPE_CHECKING:
-    from mcce.batches import BatchResult, Letters
-    from mcce.diagnostics.diagnose import Diagnostics
-    from mcce.diagnostics.sensitivity import Sensitivity
-    from mcce.diagnostics.trade_off import TradeOff
-    from mcce.explain.pipeline import Explanation
-    from mcce.judging.independence import GraphCheck
-    from mcce.report.rule_set import RuleSet
-
-Self = TypeVar("Self", bound="MCCE")
-
-# passed to `load` again; not among the stored settings
-GIVEN_AGAIN = ("model", "decision", "generator", "constraints", "derived", "n_jobs")
-OF_DRAWS = ("n_samples", "independent", "redraw")  # settings that do not apply to given candidates
+FORMAT = 1  # of saved files
+MOST_SAMPLES = 10**7
 
 
-class MCCE(Learner):
+@dataclass(frozen=True)
+class Learned:
+    """What the first sparse search learns from the training rows."""
+
+    score: Score
+    cost: Cost
+    relations: Relations
+
+
+class MCCE(BaseEstimator):  # type: ignore[misc]
     """Counterfactual explanations for any model on tabular data.
 
     Parameters
     ----------
     model : object or callable
-        Anything with predict_proba, decision_function or predict, or a function of a table. It is queried with frames
-        (or arrays, if it was trained on arrays) that have exactly the columns, order and dtypes of the training data.
-    decision : (low, high), Interval, pandas Interval, class label, OneOf, Not, Several or callable
-        The wanted decision: a closed interval for the score, inf for no bound; an `Interval` (open ends, of which class
-        the probability is, a margin); the label that `predict` should return, `OneOf` several or any but some (`Not`);
-        `Several` models, each with its own decision; or a function of a table that returns booleans. For a cost or
-        utility give its function as the model, and an interval. `label=` puts any of these objects in your own words.
+        Anything with predict_proba, decision_function or predict, or a function of a table. It gets tables with exactly
+        the columns, order and dtypes of the training data. None if `decision` is a function of a table.
+    decision : (low, high), Interval, label, list of labels, or callable
+        The wanted decision: an interval of the score, a class (or several), or a function of a table that returns
+        booleans.
     fixed : list of column names
-        Features that must not change.
-    sampler, visit_sequence, predictors, kinds, n_jobs : see `ChainModel`
-    graph : Graph, str, list, networkx.DiGraph, file or None
-        A causal graph, assumed by the user, such as ``"age -> education -> salary"``; see `mcce.Graph`.
+        Features that never change.
+    sampler, visit_sequence, predictors, kinds : see `ChainModel`
     condition_on_decision : bool
-        Whether the chain conditions on the wanted decision, which makes most draws valid.
-    random_state : int or None
-        Seed. The result does not depend on the number of threads, or on the order and batching of the factuals. None
-        uses a fresh seed.
-    generator : Generator, name or None
-        Generator of the candidates, in place of a chain: an unfitted `mcce.generators.Generator`, whose conditioning
-        features must equal `fixed` and which has the parameters of the chain (sampler, kinds, random_state, ...)
-        itself; or the name of a registered one (`mcce.available_generators`).
-    constraints : list or file
-        Constraints that apply to every call of `explain` and `generate`; see there.
+        Whether the chain conditions on the wanted decision (y' of the paper), which makes most draws valid.
+    generator : Generator or None
+        An unfitted generator of candidates in place of a chain, with the same `fixed`; it has its own parameters.
+    constraints : list
+        `allow`, `rule` (or its text) and `no_copies`, for every call of `explain`.
     derived : dict or None
-        Columns that are computed from others: names to formulas in the grammar of `mcce.rule`, such as ``{"dti":
-        "(rent + instalment) / income"}``, or to functions of a frame that return one value per row. A derived column is
-        computed for every candidate, rounded as in the training rows, and is not counted as a change. Rules can refer
-        to it (``"dti <= 0.4"``); `fixed` and other constraints cannot.
-    names : Names, dict or None
-        Display names of features, values and predictions in sentences, letters, pages and plots: `mcce.Names`, or a
-        dict of its `labels`, `units`, `formats` and `reasons`. Result tables keep the names and values of the data.
-
-    Notes
-    -----
-    During a call, models and samplers use one OpenMP and one BLAS thread each (`mcce.base.threads` explains why); the
-    model's own `n_jobs` is not changed. The class is a scikit-learn estimator: `sklearn.base.clone` returns an unfitted
-    copy that explains the same fitted model.
+        Columns that are computed from others: ``{"dti": "(rent + instalment) / income"}``, or functions of a frame.
+        They are recomputed for every candidate and do not count as changes.
+    random_state : int or None
+        Seed. One seed gives one answer, for any names and order of columns, other factuals, threads and blocks. None
+        draws one, kept in ``settings["seed"]`` of every result.
+    n_jobs : int or None
+        Threads, as in scikit-learn.
 
     Attributes
     ----------
-    generator_ : the fitted generator; a `ChainModel` unless `generator` was given
-    decision_ : the wanted decision, bound to the model
-    names_ : the display names of features, values and predictions
-    relations_ : ties and relations between the columns, found or given at `fit`; see `mcce.find_relations`
-    derived_ : the formulas of derived columns, inputs first, each with its rounding and the rows that disagree
-    fit_seconds_ : the duration of `fit` in seconds
+    generator_ : the fitted generator.
+    relations_ : relations between columns, found or given; available after the first sparse search.
 
     Examples
     --------
     >>> import mcce
-    >>> from sklearn.ensemble import HistGradientBoostingClassifier
-    >>> loans = mcce.datasets.load_loans()
-    >>> model = HistGradientBoostingClassifier(random_state=0, categorical_features="from_dtype").fit(loans.X, loans.y)
-    >>> granted = mcce.Interval(0, 0.1, closed="left", of=True)     # probability of default below 10 per cent
-    >>> explainer = mcce.MCCE(model, decision=granted, fixed=["age", "sex"], random_state=1).fit(loans.X)
-    >>> found = explainer.explain(loans.X.iloc[[0]])
-    >>> len(found), list(found.measures.columns)
-    (1, ['prediction', 'L0', 'gower', 'gower_sum'])
+    >>> loans = mcce.datasets.load_loans(500)
+    >>> refused = loans.X[loans.model.predict_proba(loans.X)[:, 1] >= 0.1]
+    >>> granted = mcce.Interval(0, 0.1, closed="left", of=True)
+    >>> explainer = mcce.MCCE(loans.model, decision=granted, fixed=["age", "sex"], random_state=1).fit(loans.X)
+    >>> counterfactuals = explainer.explain(refused.head(3))
+    >>> counterfactuals.frame.index.names, list(counterfactuals.measures.columns)
+    (FrozenList(['id', 'rank']), ['prediction', 'L0', 'gower', 'gower_sum'])
     """
 
-    # not cloned: a clone by scikit-learn would be an unfitted model
-    whole_parameters = ("model", "decision", "constraints", "derived")
+    generator_: Generator
 
     def __init__(
         self,
@@ -181,18 +117,16 @@ class MCCE(Learner):
         *,
         decision: Any = (0.5, 1.0),
         fixed: Sequence[Hashable] = (),
-        sampler: Samplers | Privacy = "cart",
-        visit_sequence: VisitSequence = "data",
-        predictors: Predictors | None = None,
-        graph: Any = None,
+        sampler: Any = "cart",
+        visit_sequence: Any = "data",
+        predictors: Mapping[Any, Sequence[Any]] | None = None,
         condition_on_decision: bool = True,
+        generator: Generator | None = None,
         kinds: Mapping[Any, Kind] | None = None,
+        constraints: Any = (),
+        derived: Mapping[Hashable, Any] | None = None,
         random_state: int | None = None,
         n_jobs: int | None = None,
-        generator: Generator | str | None = None,
-        constraints: Any = (),
-        derived: Mapping[Hashable, str | FrameFunction] | None = None,
-        names: Names | Mapping[str, Any] | None = None,
     ) -> None:
         self.model = model
         self.decision = decision
@@ -200,483 +134,193 @@ class MCCE(Learner):
         self.sampler = sampler
         self.visit_sequence = visit_sequence
         self.predictors = predictors
-        self.graph = graph
         self.condition_on_decision = condition_on_decision
-        self.kinds = kinds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
         self.generator = generator
+        self.kinds = kinds
         self.constraints = constraints
         self.derived = derived
-        self.names = names
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # -----------------------------------------------------------------------------------------------------------------
 
     @one_native_thread()
     def fit(
-        self: Self,
-        X: Data,
-        y: object = None,
-        *,
-        sample_weight: Any = None,
-        relations: Any = None,
-        progress: bool | None = None,
-    ) -> Self:
-        """Step 1: query the model for the training rows, and fit the chain.
+        self, X: Data, y: None = None, *, sample_weight: npt.ArrayLike | None = None, relations: Any = None
+    ) -> MCCE:
+        """Query the model for the training rows, and fit the generator.
 
         Parameters
         ----------
         X : DataFrame or two-dimensional array
-            Training rows: the model's features, without the response. Also a frame of polars or pyarrow; the model is
-            always queried with the kind of table given here.
+            Training rows: the model's features, without the response.
         y : ignored
-            Present for compatibility with scikit-learn: the method learns from the model's predictions, not from the
-            true response.
+            The method learns from the model's answers, not from the true response.
         sample_weight : array or None
-            One weight per row: integers count copies, other weights are relative, 0 drops the row. See
-            `ChainModel.fit`.
+            One weight for each row, see `ChainModel.fit`.
         relations : list or None
-            Ties and relations between columns that sparse counterfactuals satisfy, unless the factual itself violates
-            them. None finds them in X (`mcce.find_relations`) and lists them in a warning. A list replaces them:
-            ``explainer.relations_.without("a <= b")``, texts such as ``"a <= b"`` or ``"total == a + b"`` (see
-            `mcce.rule`), and ``mcce.tied("usd", "eur")``; () for none. The paper's method (``sparse=False``) applies
-            relations only if they are given as a list.
-        progress : bool or None
-            Whether to show a progress bar; None shows one in a terminal or notebook after a second.
+            Relations that counterfactuals keep, as texts such as ``"total == a + b"``. None finds them at the first
+            sparse search (`find_relations`), and keeps none in a plain one; a list replaces them; () is none.
         """
         begun = time.perf_counter()
-        # a failed fit must not leave a half-fitted explainer
-        for name in ("derived_", "fit_seconds_", "generator_", "learned_", "names_", "relations_"):
-            vars(self).pop(name, None)
+        self.__dict__.pop("generator_", None)  # a failed fit must not leave a fitted explainer
         check_flag(self.condition_on_decision, "condition_on_decision")
-        self.decision_ = resolve_decision(self.decision, self.model)
-        X = own_frame(X)
-        frame, _ = as_frame(X)
-        if frame.empty:
-            raise InputError(
-                Parameter("X"),
-                f" has {frame.shape[0]} rows and {frame.shape[1]} columns; it needs at least one of each.",
-            )
-        X, frame, weights = rows_with_weight(X, frame, sample_weight)
-        fixed = check_fixed(self.fixed, list(frame.columns))
-        of_model = columns_of(self.model, list(frame.columns))
-        of_model.check_response()
-        names = Names.read(self.names, frame.columns)  # raise before the expensive steps
-        of_a_chain = {name: getattr(self, name) for name in OF_A_CHAIN}
-        generator = make_generator(self.generator, fixed, of_a_chain, self.n_jobs)
-        graph = getattr(generator, "graph", None)
-        if self.derived and graph is not None:
-            Graph.read(graph).of_columns(list(frame.columns)).check_undrawn(self.derived)
-        if relations is not None and not (hasattr(relations, "__len__") and len(relations) == 0):
-            generator.require_training_rows("relations=", "give rules as constraints=[mcce.rule(...)] instead.")
-        derived: tuple[Formula, ...] = ()
-        if self.derived:
-            generator.require_training_rows("derived=", "leave it out; formulas are fitted to training rows.")
-            derived = fit_derived(self.derived, frame, Schema.from_data(X, getattr(generator, "kinds", None)), fixed)
-        spots = spot_positions(len(frame))
-        answer: Answer | None = None
+        frame = as_frame(X, "X")
+        decision = bind(self.model, self.decision)
+        wanted = predictions = margins = None
         if self.condition_on_decision:
-            with working(f"querying the model for {len(frame)} training rows", progress):
-                answer = predict_table(self.decision_, X)
-            if generator.privacy is None:
-                check_wanted(self.decision_, answer)
-            first = Answer(answer.scores[spots], answer.wanted[spots])
-        else:
-            first = self.decision_.evaluate(rows_of(X, spots), "training rows")
-        wanted = None if answer is None else answer.wanted
-        weighting: dict[str, Any] = {}
-        if weights is not None:
-            generator.check_weights()
-            weighting["sample_weight"] = weights
-        generator.fit(X, wanted, progress=progress, **weighting)
-        check_givens(generator, fixed, self.condition_on_decision)
-        drawn = generator.rows_in_place_of_training()
-        if drawn is not None:  # these rows replace the training rows, which are not read again
-            X, answer = drawn, predict_table(self.decision_, drawn, "rows drawn in place of the training rows")
-            frame, wanted, spots = as_frame(X)[0], answer.wanted, spot_positions(len(answer.wanted))
-            first = Answer(answer.scores[spots], answer.wanted[spots])
-        self.generator_ = generator
+            answer = decision.answer(X, "the training rows")
+            check_wanted(answer, decision.text)
+            wanted, predictions, margins = answer.wanted, answer.prediction, answer.margin
+        generator = self._make_generator()
+        generator.fit(X, wanted, sample_weight=sample_weight)
+        if sample_weight is not None and wanted is not None:
+            kept = np.asarray(sample_weight, dtype=np.float64) != 0
+            predictions, margins, wanted = predictions[kept], margins[kept], wanted[kept]  # type: ignore[index]
         schema = generator.schema_
-        names.check_kinds(schema)
-        self.names_ = names
-        checked = SpotCheck(spots, schema.encode(rows_of(X, spots)).matrix, first)
-        some = np.unique(np.linspace(0, len(frame) - 1, REACH_ROWS).astype(np.intp))
-        reach = find_reach(schema.encode(rows_of(X, some)).matrix, schema.features)
-        scores = None if answer is None else answer.scores
-        training = TrainingTable(X, schema, self.decision_, checked, wanted, reach, weights, scores)
-        matrix = schema.encode(X).matrix
-        if relations is None:
-            self.relations_ = find_in(matrix, schema, fixed_columns(generator), derived)
-        else:
-            self.relations_ = read_relations(relations, matrix, schema)
-        self.derived_ = derived
-        # the duration would reveal the number of training rows
-        self.fit_seconds_ = time.perf_counter() - begun if drawn is None else 0.0
-        facts = unchangeable_features(frame, schema, [*fixed, *(each.target for each in derived)], self.constraints)
-        reasons = {name: suggestion.reason for name, suggestion in facts.items()}
-        relations = self.relations_.with_formulas(derived)
-        self.learned_ = LearnedParts(training, generator, self.n_jobs, reasons, relations)
-        warn_of_unchangeable(facts)
-        of_model.warn_of_unread(frame.columns, fixed)
+        self._training = Table(schema.features, generator.training_)
+        self._answer = None if wanted is None else (predictions, wanted, margins)
+        self._derived = Derived.read(self.derived, schema, generator.training_, generator.fixed_)
+        self._constraints = resolve(self.constraints, schema, generator.fixed_)
+        self._gower = Gower.fit(self._training)
+        self._learned: Learned | None = None
+        self._lock = Lock()
+        self._relations = None if relations is None else self._read_relations(relations, generator)
+        self.generator_ = generator
+        self.n_features_in_ = frame.shape[1]
+        self.fit_seconds_ = time.perf_counter() - begun
         return self
 
+    def _make_generator(self) -> Generator:
+        """Return an unfitted generator: a chain, or a clone of the given one."""
+        if self.generator is None:
+            return ChainModel(
+                fixed=self.fixed,
+                sampler=self.sampler,
+                visit_sequence=self.visit_sequence,
+                predictors=self.predictors,
+                kinds=self.kinds,
+                random_state=self.random_state,
+                n_jobs=self.n_jobs,
+            )
+        if not isinstance(self.generator, Generator):
+            raise InputError(
+                f"generator is {spell(self.generator)}; give an unfitted mcce Generator, such as ChainModel()."
+            )
+        defaults = {"sampler": "cart", "visit_sequence": "data", "predictors": None, "kinds": None}
+        beside = [name for name, default in defaults.items() if getattr(self, name) is not default]
+        beside = [name for name in beside if getattr(self, name) != defaults[name]]
+        if beside:
+            has = "has" if len(beside) == 1 else "have"
+            raise InputError(f"{listing(beside)} {has} no effect beside generator; give it to the generator itself.")
+        if list(self.generator.fixed) != list(self.fixed):
+            raise InputError(
+                f"the generator has fixed={list(self.generator.fixed)!r}, and fixed is {list(self.fixed)!r}; give "
+                "both the same features."
+            )
+        generator: Generator = clone(self.generator)
+        if generator.random_state is None:
+            generator.random_state = self.random_state
+        return generator
+
     @property
-    def plausibility_(self) -> Plausibility:
-        """The fitted plausibility score; available after the first sparse search."""
-        if self.learned_.caution is None:
-            raise AttributeError("plausibility_ is learned by the first sparse search")
-        return self.learned_.caution.plausibility
+    def relations_(self) -> Relations:
+        """The relations that sparse counterfactuals keep; learned at the first sparse search."""
+        self._check_fitted()
+        return self._learn().relations
 
-    def _training_for(self, needed_by: str) -> Data | None:
-        """Return the table given to `fit`; raise if the fit is private."""
-        self.generator_.require_training_rows(
-            needed_by, "give rows as `training`; figures from training rows are not covered by the privacy account."
-        )
-        return self.learned_.training.known_table()
-
-    def _known_schema(self) -> Schema | None:
-        return self.generator_.schema_ if hasattr(self, "fit_seconds_") else None
+    # -----------------------------------------------------------------------------------------------------------------
 
     @one_native_thread()
     def explain(
         self,
         X: Data,
         *,
-        n_samples: int | Literal["auto"] = 1000,
+        n_samples: int = 1000,
         n_counterfactuals: int = 1,
-        independent: bool = False,
-        constraints: Any = (),
         sparse: bool = False,
-        floor: float | None = None,
-        caution: float | None = None,
-        measures: MeasureLike | Sequence[MeasureLike] | None = None,
-        feature_weights: Mapping[Any, float] | None = None,
+        floor: float = 0.05,
+        diverse: bool = False,
+        constraints: Any = (),
+        relations: Any = None,
+        measures: Any = None,
         max_changes: int | None = None,
         max_gower: float | None = None,
-        diverse: bool = False,
-        robust: float | Robust | None = None,
+        independent: bool = False,
         progress: bool | None = None,
     ) -> Counterfactuals:
-        """Find counterfactuals for the rows of `X` (steps 2 and 3).
-
-        An option that has no effect in combination with the others, such as `floor` without ``sparse=True``, raises an
-        error.
+        """Explain rows that lack the wanted decision.
 
         Parameters
         ----------
-        X : DataFrame, array or Series
-            Rows to explain; the index of a DataFrame gives their ids in the result and must be unique. A Series is one
-            row. A row with a level that is unknown to the fitted generator is listed in `unexplained`; the other rows
-            are explained. For polars or pyarrow, result tables are frames of the same kind, see
-            `Counterfactuals.table`.
-        n_samples : int or "auto"
-            K, the number of rows drawn per factual. "auto" doubles the draws of a factual, from 500 up to 16,000, until
-            its counterfactuals are stable (`mcce.explain.pipeline`); `draws` of the result has the number for each.
+        X : DataFrame or two-dimensional array
+            Rows with the training columns; the index names them.
+        n_samples : int
+            Draws for each factual (K of the paper).
         n_counterfactuals : int
-            Number of distinct counterfactuals per factual, best first.
-        independent : bool
-            Whether each factual has its own draws, even if it shares its fixed values with other factuals.
-        constraints : list or file
-            Constraints in addition to those of the explainer: `mcce.allow`, `mcce.rule`, `mcce.only`,
-            `mcce.per_factual`, `mcce.no_copies`, `mcce.k_anonymous`, texts of rules, or a TOML or JSON file. Candidates
-            are drawn within the constraints, and no returned row violates one. A known value becomes missing only if
-            ``mcce.allow(feature, missing=True)`` permits it.
+            Rows for each factual, best first.
         sparse : bool
-            Whether to combine draws with the factual so that few features change, each of them needed, instead of
-            returning whole drawn rows as in the paper; see `mcce.explain.sparse`. Use it for explanations that are sent
-            to people. In the default order, a row with a reason not to be sent (`mcce.plausibility.stop_reasons`) is
-            replaced by one without, if that has at most one or two more changes; otherwise `suspicious()` of the result
-            lists it.
-        floor : float or None
-            With `sparse`, the minimum plausibility of a counterfactual: the share of real rows that are at least as
-            unusual. None is 0.05. A row below it is returned only for a factual without another valid candidate;
-            `below_floor()` of the result marks such rows.
-        caution : float or None
-            With `sparse` and the default order: among rows with equally few changes, the weight of the distance from
-            the edge of the data and of the decision, relative to the distance from the factual. None is 1; 0 selects
-            the nearest row by Gower distance; see `mcce.explain.order`.
-        measures : name, function, several of them, or None
-            Measures that order the counterfactuals, the first one first; None is ("L0", "gower"), the paper's order.
-            With `sparse` and caution, None orders by L0 and then by a distance that is robust to long tails. Names are
-            "L0", "gower", "gower_sum", "l2", "l1_raw", "l2_raw", "mad", "hvdm", "ivdm" (`mcce.distances.measures`),
-            "plausibility" with `sparse`, and registered measures (`mcce.register_measure`). A function of the
-            candidates (DataFrame) and the factual (Series) returns small values for good candidates.
-        feature_weights : dict or None
-            Weights of features in these distances; 1 for features that are not listed.
-        max_changes, max_gower : int, float or None
-            Upper bounds on the number of changes and on the Gower distance.
+            Cross the draws with the factual, so that few features change, each of them needed, and reject rows below
+            the floor. False is the published method.
+        floor : float
+            Share of real rows that are rejected as implausible in a sparse search, from 0 to below 1.
         diverse : bool
-            Whether the counterfactuals of a factual are selected to differ from each other: first the best one, then
-            each by what it adds to those before it, relative to its cost (`mcce.explain.diverse`).
-            `Counterfactuals.diversity` measures how far apart they are.
-        robust : float, Robust or None
-            Robustness requirement: `mcce.Robust` states the share of refitted models, and of rows with slightly
-            perturbed numbers, that must give the wanted decision too. A number such as 0.9 is a share of rows whose
-            numbers are perturbed by up to 2 per cent. See `mcce.model.robustness`.
+            Rows of a sparse search change different sets of columns.
+        constraints : list
+            Further constraints, see `MCCE`.
+        relations : list or None
+            Relations that the rows keep, in place of those of `fit`; () for none.
+        measures : name, function, or list
+            The order of candidates: "L0", "gower", "gower_sum", "hvdm", "ivdm", or functions of (candidates, factual).
+            None is the paper's ("L0", "gower"); in a sparse search changes, then cost (`mcce.explain.cost`).
+        max_changes, max_gower : number or None
+            Bounds on the number of changes, and on the Gower distance.
+        independent : bool
+            Draws of each factual's own, instead of pools shared by factuals with equal fixed values.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
-        from mcce.explain.pipeline import explain_factuals  # deferred: slow to import
-
         self._check_fitted()
-        if n_samples != "auto":
-            n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS, or_else=(", or ", Value("auto")))
-        options: dict[str, Any] = {
-            "n_samples": n_samples,
-            "n_counterfactuals": n_counterfactuals,
-            "independent": independent,
-            "sparse": sparse,
-            "floor": floor,
-            "caution": caution,
-            "measures": measures,
-            "feature_weights": feature_weights,
+        begun = time.perf_counter()
+        options = {
+            "n_samples": check_count(n_samples, "n_samples", most=MOST_SAMPLES),
+            "n_counterfactuals": check_count(n_counterfactuals, "n_counterfactuals"),
+            "sparse": check_flag(sparse, "sparse"),
+            "floor": check_number(floor, "floor", 0.0, 1.0, below_high=True),
+            "diverse": check_flag(diverse, "diverse"),
+            "independent": check_flag(independent, "independent"),
             "max_changes": max_changes,
             "max_gower": max_gower,
-            "diverse": diverse,
         }
-        problem = self._problem([*read(self.constraints), *read(constraints)], robust, progress, **options)
-        factuals = read_factuals(X, self.generator_.schema_, self.decision_, self.learned_.training.spots)
-        warn_of_factuals(factuals.matrix, factuals.index, self.generator_, self.learned_.training.reach)
-        found = explain_factuals(problem, factuals, progress)
-        described = {**dataclasses.asdict(problem.settings), "pools": int(found.cost.pools.size)}
-        return self._tabulate(
-            found, described, progress, self._call("explain", constraints, {**options, "robust": robust})
-        )
-
-    def check_graph(self, X: Data, *, level: float = LEVEL, random_state: int | None = None) -> GraphCheck:
-        """Test the conditional independences that the causal graph implies; see `ChainModel.check_graph`.
-
-        A graph is an assumption of the user. Data can contradict it but not confirm it.
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Rows with the training columns, for example the training rows.
-        level : float
-            Familywise level of the tests (Holm).
-        random_state : int or None
-            Seed of the permutations; None uses the seed of the fit.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> X = mcce.datasets.load_loans(1000).X[["age", "education", "salary"]]
-        >>> explainer = mcce.MCCE(
-        ...     lambda rows: rows["salary"] / 120_000, fixed=["age"], graph="age -> education -> salary", random_state=1
-        ... ).fit(X)
-        >>> explainer.check_graph(X).rejected
-        [('salary', 'age')]
-        """
-        self._check_fitted()
-        checked: GraphCheck = self.generator_.check_graph(X, level=level, random_state=random_state)
-        return checked
-
-    @one_native_thread()
-    def group_rules(
-        self,
-        X: Data,
-        k: int = 4,
-        *,
-        by: Sequence[Hashable] | None = None,
-        max_changes: int = 4,
-        slack: float = 0.02,
-        confidence: float = 0.95,
-        random_state: int = 0,
-        **settings: Any,
-    ) -> RuleSet:
-        """Find at most k rules "if <group> then change <features>" that reach the decision for most rows of `X`.
-
-        The rows are explained with ``sparse=True``, and rules are derived from these counterfactuals. See
-        `mcce.explain.group_rules` for the algorithm.
-
-        Parameters
-        ----------
-        X, k, by, max_changes, slack, confidence, random_state : as in `explain` and `Counterfactuals.rules`
-        **settings
-            Options of `explain`: `constraints`, `floor`, `n_samples`, ...
-
-        Examples
-        --------
-        >>> import mcce
-        >>> X = mcce.datasets.load_loans(400).X[["age", "salary", "savings"]]
-        >>> def score(rows):
-        ...     return (rows["salary"] + rows["savings"]) / 200_000
-        >>> explainer = mcce.MCCE(score, fixed=["age"], random_state=1).fit(X)
-        >>> rules = explainer.group_rules(X.head(100), k=2, n_samples=200)
-        >>> bool((rules.found.measures["plausibility"] >= 0.05).all())
-        True
-        """
-        found = self.explain(X, **{"sparse": True, **settings})
-        return found.rules(
-            k, by=by, max_changes=max_changes, slack=slack, confidence=confidence, random_state=random_state
-        )
-
-    def recourse(
-        self,
-        X: Data,
-        actions: Sequence[Hashable] | None = None,
-        *,
-        assurance: float = 0.9,
-        keep: float = 1.0,
-        takes: Mapping[Hashable, Any] | None = None,
-        n_samples: int = 1000,
-        n_counterfactuals: int = 1,
-        constraints: Any = (),
-        floor: float | None = None,
-        max_actions: int | None = None,
-        progress: bool | None = None,
-    ) -> Counterfactuals:
-        """Find actions whose consequences reach the wanted decision, using the causal graph of the explainer.
-
-        A counterfactual of `explain` is a row that would be accepted. Here a person acts on a few features, and the
-        descendants of these features follow. **The causal graph is an assumption of the user**, and so are the
-        conditionals that consequences are drawn from. See `mcce.explain.recourse` for the method, and `check_graph` for
-        a test of the graph.
-
-        Parameters
-        ----------
-        X : as in `explain`
-        actions : list of column names or None
-            Features that a person can act on; None: all mutable features of the graph, or the causes of the `outcome`
-            if the graph has one. A warning lists actions that are not causes of the outcome: these change the
-            prediction of the model, not the outcome itself.
-        assurance : float
-            Minimum probability of the decision over the consequences of the actions. It is compared with a lower
-            confidence bound.
-        keep : float
-            How much of a person's individual deviation is kept: 1 keeps the person's ranks in the conditional
-            distributions, 0 draws consequences from the conditional distributions; see `ChainModel.intervene`.
-        takes : dict or None
-            Time that an action takes, ``{"education": "2 years"}``: mutable ages and durations, recognized by their
-            names, increase with it. A dict of steps names the columns, ``{"education": {"age": 2}}``. Actions are
-            taken simultaneously.
-        n_samples : int
-            K, rows drawn per factual; their values are candidates for actions.
-        n_counterfactuals, constraints, floor, progress : as in `explain`
-            Consequences that violate a constraint do not count as reaching the decision.
-        max_actions : int or None
-            Maximum number of actions, up to 3.
-
-        Returns
-        -------
-        Counterfactuals
-            `frame` has a central one of the rows that may follow; `changes()` distinguishes actions and consequences,
-            and `consequences` has the intervals of what follows. `measures` counts actions only and has `p_valid`, the
-            probability of the decision, with `p_valid_se`, its Monte Carlo standard error.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> X = mcce.datasets.load_loans(400).X[["age", "education", "salary"]]
-        >>> explainer = mcce.MCCE(
-        ...     lambda rows: rows["salary"] / 100_000, fixed=["age"], graph="age -> education -> salary; age -> salary",
-        ...     sampler="parametric", random_state=1,
-        ... ).fit(X)
-        >>> found = explainer.recourse(X.loc[[26]], ["education"])
-        >>> found.changes()[["feature", "from", "to", "role"]]
-             feature             from        to         role
-        0  education  upper secondary  bachelor       action
-        1     salary            44200     55900  consequence
-        >>> found.consequences[["feature", "low", "high"]].values.tolist()
-        [['salary', 51000, 59800]]
-        """
-        from mcce.explain.recourse import LARGEST, Recourse, explain_by_actions, read_actions, read_durations
-
-        self._check_fitted()
-        n_samples = check_count(n_samples, "n_samples", most=MOST_DRAWS)
-        check_share(assurance, "assurance")
-        check(is_number(keep) and 0 <= keep <= 1, keep, "keep", "it must be a number from 0 to 1.")
-        if max_actions is not None:
-            check_count(max_actions, "max_actions", most=LARGEST)
-        options: dict[str, Any] = {"measures": None, "feature_weights": None, "max_changes": max_actions}
-        problem = self._problem(
-            [*read(self.constraints), *read(constraints)],
-            None,
-            progress,
-            n_samples=n_samples,
-            n_counterfactuals=n_counterfactuals,
-            sparse=True,
-            floor=floor,
-            **options,
-        )
-        columns = read_actions(actions, problem)
-        worlds = tuple(chain.world(keep, self.derived_) for chain in self.learned_.learn_worlds(progress))
-        recourse = Recourse(worlds, columns, assurance, read_durations(takes or {}, columns, problem))
-        training = self.learned_.training
-        factuals = read_factuals(X, self.generator_.schema_, self.decision_, training.spots)
-        warn_of_factuals(factuals.matrix, factuals.index, self.generator_, training.reach)
-        found, consequences, reasons = explain_by_actions(problem, factuals, recourse, progress)
-        described = {**dataclasses.asdict(problem.settings), "assurance": assurance, "keep": keep}
-        described["actions"] = [self.generator_.schema_.names[j] for j in columns]
-        arguments = {
-            "actions": described["actions"],
-            "assurance": assurance,
-            "keep": keep,
-            "takes": takes,
-            "n_samples": n_samples,
-            "n_counterfactuals": n_counterfactuals,
-            "floor": floor,
-            "max_actions": max_actions,
-        }
-        result = self._tabulate(found, described, progress, self._call("recourse", constraints, arguments))
-        for i, why in reasons.items():
-            result.unexplained.loc[result.unexplained.index == factuals.index[i], "reason"] = why
-        known = result._questions
-        questions = Questions(predict=known.predict, usual=known.usual, alike=known.alike, origin=known.origin)
-        return dataclasses.replace(result, consequences=consequences, _questions=questions)
+        if not sparse and floor != 0.05:
+            raise InputError(f"floor is {floor}, which has no effect without sparse=True; set it, or leave floor out.")
+        if diverse and not (sparse and n_counterfactuals > 1):
+            raise InputError(
+                "diverse=True has no effect without sparse=True and n_counterfactuals of at least 2; set them."
+            )
+        problem = self._problem(options, constraints, relations, measures, progress)
+        factuals = read_factuals(X, self.generator_, problem.query)
+        explained = explain(problem, factuals)
+        self._warn(explained)
+        return self._tabulate(explained, options, time.perf_counter() - begun)
 
     @one_native_thread()
     def generate(
-        self,
-        X: Data,
-        *,
-        n_samples: int = 1000,
-        independent: bool = False,
-        constraints: Any = (),
-        progress: bool | None = None,
+        self, X: Data, n_samples: int = 1000, *, constraints: Any = (), independent: bool = False
     ) -> pd.DataFrame:
-        """Step 2 alone: return the candidates of every row of `X`, indexed by (id, draw).
-
-        These are the rows that `explain` selects from with the same `n_samples`, `independent` and `constraints`,
-        unless it redraws. With constraints there may be fewer, numbered consecutively. A row with an unknown level has
-        none. For polars or pyarrow the result is a frame of the same kind, with `id` and `draw` as columns.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
-        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
-        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-        >>> candidates = explainer.generate(X.iloc[[0, 5]], n_samples=100)
-        >>> candidates.shape, list(candidates.index.names)
-        ((200, 3), ['id', 'draw'])
-        >>> bool((candidates["age"].loc[0] == X["age"][0]).all())
-        True
-        """
+        """Return draws for each row of X, indexed by (id, draw): step 2 of the method on its own."""
         self._check_fitted()
-        check_count(n_samples, "n_samples", most=MOST_DRAWS)
-        check_flag(independent, "independent")
-        schema = self.generator_.schema_
-        index, matrix, _ = encode_known(X, schema, "Such rows have no candidates.")
-        resolved = self._constraints([*read(self.constraints), *read(constraints)]) or None
-        drawing = Settings(n_samples, independent=independent)
-        problem = Problem(
-            self.generator_, self.decision_, EncodedModel(self.decision_, schema), drawing, Ordering(()), resolved
-        )
-        columns: Sequence[int] = range(len(schema)) if independent else fixed_columns(self.generator_)
-        keys = pool_keys(self.generator_, matrix, columns)
-        with working("drawing" if resolved is None else "drawing inside the constraints", progress):
-            block = Block(np.arange(len(index)), matrix, keys, range(n_samples), index)
-            pools = draw_block(problem, block).candidates
-        separate, owner = pools.separate(np.arange(len(index)))
-        draw = np.arange(owner.size) - np.searchsorted(owner, owner)
-        computed = keep_relations(Relations().with_formulas(self.derived_), schema, fixed_columns(self.generator_))
-        rows = separate.rows if computed is None else computed.complete(separate.rows, matrix[owner])
-        if resolved is not None:
-            allowed = resolved.of_factuals(matrix, index).hold(rows, owner)
-            rows, owner = rows[allowed], owner[allowed]
-            draw = np.arange(owner.size) - np.searchsorted(owner, owner)
-        drawn = schema.decode(rows, draw_index(index, n_samples)[owner * n_samples + draw])
-        return like_input(drawn, frame_kind(X))
+        options = {"n_samples": check_count(n_samples, "n_samples", most=MOST_SAMPLES)}
+        options["independent"] = check_flag(independent, "independent")
+        problem = self._problem(options, constraints, (), None, None)
+        factuals = read_factuals(X, self.generator_, problem.query)
+        pools = draw_shared(problem, factuals.matrix)
+        sizes = pools.end - pools.begin
+        owner = np.repeat(np.arange(len(factuals)), sizes)
+        draw = np.arange(owner.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        rows = pools.rows(draw + pools.begin[owner])
+        index = pd.MultiIndex.from_arrays([factuals.index[owner], draw], names=["id", "draw"])
+        return self.generator_.schema_.decode(self._derived.complete(rows, factuals.matrix[owner]), index)
 
     @one_native_thread()
     def select(
@@ -685,707 +329,228 @@ class MCCE(Learner):
         X: Data,
         *,
         n_counterfactuals: int = 1,
-        exhaustive: bool = False,
         constraints: Any = (),
-        sparse: bool = False,
-        floor: float | None = None,
-        caution: float | None = None,
-        measures: MeasureLike | Sequence[MeasureLike] | None = None,
-        feature_weights: Mapping[Any, float] | None = None,
+        measures: Any = None,
         max_changes: int | None = None,
         max_gower: float | None = None,
-        diverse: bool = False,
-        robust: float | Robust | None = None,
-        progress: bool | None = None,
     ) -> Counterfactuals:
-        """Step 3 alone: select counterfactuals for the rows of `X` among candidates, as returned by `generate`.
+        """Return the best valid candidates of each row of X: step 3 of the method on its own.
 
-        Parameters
-        ----------
-        candidates : DataFrame
-            Rows with the training columns; the first level of the index is the id of the factual in `X`. Their order
-            within an id breaks ties.
-        X, n_counterfactuals : as in `explain`
-        exhaustive : bool
-            Whether to query the model for every candidate, as the paper does, instead of best-first. The result is the
-            same.
-        constraints : as in `explain`
-            Candidates that violate one are skipped. Of the explainer's own constraints, only permissions to become
-            missing apply.
-        sparse, floor, caution, measures, feature_weights, max_changes, max_gower, diverse, robust, progress
-            As in `explain`; with `sparse` the candidates are crossed with the factuals.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
-        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
-        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-        >>> candidates = explainer.generate(X.iloc[[0]], n_samples=100)
-        >>> explainer.select(candidates, X.iloc[[0]]).frame.equals(explainer.explain(X.iloc[[0]], n_samples=100).frame)
-        True
-        >>> rich = candidates[candidates["savings"] > 50_000]
-        >>> bool(explainer.select(rich, X.iloc[[0]]).frame["savings"].iloc[0] > 50_000)
-        True
+        `candidates` are indexed as `generate` returns them: the first level of the index names the row of X.
         """
-        from mcce.explain.pipeline import explain_given  # deferred: slow to import
-
         self._check_fitted()
-        schema = self.generator_.schema_
-        own, also = read(self.constraints), read(constraints)
-        kept = self._constraints([*own, *also]).known
-        problem = self._problem(
-            also,
-            robust,
-            progress,
-            resolved=dataclasses.replace(self._constraints(also, allow_missing=True), known=kept),
-            n_counterfactuals=n_counterfactuals,
-            exhaustive=exhaustive,
-            sparse=sparse,
-            floor=floor,
-            caution=caution,
-            measures=measures,
-            feature_weights=feature_weights,
-            max_changes=max_changes,
-            max_gower=max_gower,
-            diverse=diverse,
-        )
-        factuals = read_factuals(X, schema, self.decision_, self.learned_.training.spots)
-        members = np.flatnonzero(~factuals.wanted)
-        matched = match_candidates(candidates, factuals, members, schema, mutable_columns(self.generator_))
-        chosen = explain_given(problem, factuals, members, matched)
-        settings = dataclasses.asdict(problem.settings)
-        described = {name: value for name, value in settings.items() if name not in OF_DRAWS}
-        arguments = {
-            "n_candidates": len(candidates),
-            **{name: described[name] for name in OPTIONS if name in described},
+        begun = time.perf_counter()
+        options = {
+            "n_counterfactuals": check_count(n_counterfactuals, "n_counterfactuals"),
+            "max_changes": max_changes,
+            "max_gower": max_gower,
         }
-        call = self._call("select", constraints, arguments)
-        found = self._tabulate(chosen, {**described, "n_candidates": len(candidates)}, progress, call)
-        without_candidates = found.unexplained.index.isin(factuals.index[members[matched.begin == matched.end]])
-        found.unexplained.loc[without_candidates, "reason"] = "no candidates were given for this id; add some"
-        return found
+        problem = self._problem(options, constraints, (), measures, None)
+        factuals = read_factuals(X, self.generator_, problem.query)
+        pools = self._match(candidates, factuals)
+        searched = factuals.searched
+        acceptance = Acceptance(problem, factuals.matrix[searched])
+        winners, counts = first_valid(acceptance, pools.take(searched), problem.k)
+        for count in vars(counts):
+            of_all = np.zeros(len(factuals), dtype=np.int64)
+            of_all[searched] = getattr(counts, count)
+            object.__setattr__(counts, count, of_all)
+        none = np.zeros(len(factuals), dtype=bool)
+        explained = Explanation(problem, factuals, winners.of_factuals(searched), counts, none, 0.0, 0.0)
+        return self._tabulate(explained, options, time.perf_counter() - begun)
 
-    @one_native_thread()
-    def diagnose(
-        self,
-        X: Data,
-        *,
-        training: Data | None = None,
-        sample_weight: npt.ArrayLike | None = None,
-        n_samples: int = 1000,
-        max_factuals: int = 100,
-        max_rows: int = 5000,
-        random_state: int = 0,
-        **settings: Any,
-    ) -> Diagnostics:
-        """Measure how realistic the candidates and how good the counterfactuals are; see `mcce.diagnostics`.
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Real rows, preferably held out. One row is generated for each, given its fixed values and its decision, and
-            compared with it. Rows without the wanted decision are the factuals.
-        training : DataFrame, array or None
-            The training rows, for distances to them and copies of them. None uses the table given to `fit`, which is
-            not stored with an explainer.
-        sample_weight : array or None
-            Weights of the rows of X: integers repeat a row; with other weights, rows are resampled by weight to the
-            effective sample size. The rows are then numbered 0, 1, ...
-        n_samples : int
-            K, rows drawn per factual.
-        max_factuals, max_rows : int
-            Maximum number of factuals and real rows, spread over X.
-        random_state : int
-            Seed of the discriminator. All draws use the seed of the explainer.
-        **settings
-            Further arguments of `explain`, as they are used in production: sparse, floor, constraints, ...
-
-        Returns
-        -------
-        Diagnostics
-            Prints as a table; its attributes are the tables themselves, and `plot` draws them.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> X = mcce.datasets.load_loans(1000).X.select_dtypes("number")
-        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
-        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X.iloc[:500])
-        >>> d = explainer.diagnose(X.iloc[500:], n_samples=100)
-        >>> d.evaluation.summary.loc[["violation", "success"], "mean"].tolist()
-        [0.0, 1.0]
-        >>> d.discriminator.accuracy < 0.7
-        True
-        """
-        self._check_fitted()
-        from mcce.diagnostics.diagnose import diagnose  # deferred: slow to import
-
-        with working("diagnosing", None):
-            return diagnose(
-                self,
-                X,
-                training=self._training_for("diagnose") if training is None else training,
-                sample_weight=sample_weight,
-                n_samples=n_samples,
-                max_factuals=max_factuals,
-                max_rows=max_rows,
-                random_state=random_state,
-                n_jobs=self.n_jobs,
-                options=settings,
-            )
-
-    @one_native_thread()
-    def trade_off(
-        self,
-        X: Data,
-        floors: float | Sequence[float] = (0, 0.01, 0.05, 0.1, 0.25, 0.5),
-        n_samples: int = 1000,
-        *,
-        measures: MeasureLike | Sequence[MeasureLike] | None = None,
-        feature_weights: Mapping[Any, float] | None = None,
-        max_changes: int | None = None,
-        max_gower: float | None = None,
-        training: Data | None = None,
-        max_factuals: int = 200,
-        max_rows: int = 10_000,
-    ) -> TradeOff:
-        """Measure the cost of plausibility floors in changes and distance, to help choose one.
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Rows to explain; rows that already have the wanted decision are skipped.
-        floors : sequence of float
-            The floors to compare.
-        n_samples, measures, feature_weights, max_changes, max_gower : as in `explain`
-            For the sparse counterfactuals; the plain method is shown as published, with as many draws.
-        training : DataFrame, array or None
-            The training rows, for distances to them. None uses the table given to `fit`, which is not stored with an
-            explainer.
-        max_factuals, max_rows : int
-            Maximum number of factuals to explain and of training rows to search, spread over their tables.
-
-        Returns
-        -------
-        TradeOff
-            Prints as a table; `table` has the figures, `plot()` draws them. See `mcce.diagnostics.trade_off`.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> X = mcce.datasets.load_loans(1000).X.select_dtypes("number")
-        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
-        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-        >>> costs = explainer.trade_off(X, floors=(0, 0.25), n_samples=100, max_factuals=50)
-        >>> costs.table.index.tolist()
-        ['plain', 'floor 0', 'floor 0.25']
-        >>> bool(costs.table["L0"]["floor 0"] <= costs.table["L0"]["plain"])
-        True
-        """
-        self._check_fitted()
-        from mcce.diagnostics.trade_off import trade_off
-
-        rows = self._training_for("trade_off") if training is None else training
-        if rows is None:
+    def _match(self, candidates: pd.DataFrame, factuals: Factuals) -> Pools:
+        """Return given candidates as pools of the factuals that their index names."""
+        if not isinstance(candidates, pd.DataFrame):
+            raise InputError(f"candidates is a {type(candidates).__name__}; give a DataFrame as `generate` returns it.")
+        ids = candidates.index.get_level_values(0)
+        owner = find_labels(factuals.index, ids)
+        if (owner < 0).any():
+            stranger = ids[owner < 0][0]
             raise InputError(
-                "training rows are not stored with an explainer, and distances to them are needed; pass them as "
-                "`training`."
+                f"candidates has rows for {spell(stranger)}, which is not in the index of X; take them out."
             )
-        return trade_off(
-            self,
-            X,
-            floors,
-            training=rows,
-            n_samples=n_samples,
-            measures=measures,
-            feature_weights=feature_weights,
-            max_changes=max_changes,
-            max_gower=max_gower,
-            max_factuals=max_factuals,
-            max_rows=max_rows,
-        )
-
-    @one_native_thread()
-    def sensitivity(
-        self,
-        X: Data,
-        *,
-        samplers: Sequence[Any] = ("cart", "ctree", "parametric"),
-        visit_sequences: Sequence[Any] = (),
-        generators: Sequence[Generator | str] = (),
-        n_redraws: int = 2,
-        **settings: Any,
-    ) -> Sensitivity:
-        """Measure how much the counterfactuals depend on the conditional models.
-
-        The same factuals are explained with several generators, fitted to the same training rows. Model, decision,
-        constraints, relations and plausibility do not change.
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            The factuals.
-        samplers : sequence
-            Conditional models of chains, each as `MCCE(sampler=)` takes it.
-        visit_sequences : sequence
-            Visit sequences; every sampler is combined with each of them. () uses that of this explainer.
-        generators : sequence
-            Further generators: names or objects. A fitted generator is not refitted.
-        n_redraws : int
-            Number of times that candidates are drawn from each generator, at least 2: differences between redraws
-            estimate the Monte Carlo error.
-        **settings
-            Further arguments of `explain`: n_samples, sparse, floor, ...
-
-        Returns
-        -------
-        Sensitivity
-            Prints as a summary; `features` and `factuals` are tables, `sentence(id)` describes one factual and
-            `plot(id)` draws it. See `mcce.diagnostics.sensitivity`.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> X = mcce.datasets.load_loans(1000).X[["age", "salary", "savings"]]
-        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, X["savings"] + X["salary"] > 90_000)
-        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-        >>> depends = explainer.sensitivity(X.head(20), samplers=["cart", "norm"], n_samples=100, sparse=True)
-        >>> depends.generators
-        ['cart', 'norm']
-        >>> print(depends.factuals["explained"].min())
-        1.0
-        """
-        self._check_fitted()
-        from mcce.diagnostics.sensitivity import compare_generators
-
-        training = self._training_for("sensitivity")
-        if training is None:
+        rows = self.generator_.schema_.encode(candidates.reset_index(drop=True), "candidates").matrix
+        fixed = slice(0, self.generator_.n_fixed_)
+        before, after = factuals.matrix[owner][:, fixed], rows[:, fixed]
+        differs = (before != after) & ~(np.isnan(before) & np.isnan(after))
+        if differs.any():
+            at, j = np.argwhere(differs)[0]
             raise InputError(
-                "training rows are not stored with an explainer, and sensitivity fits other generators to them; refit."
+                f"candidates changes the fixed feature {spell(self.generator_.schema_.names[j])} of {spell(ids[at])}; "
+                "fixed features stay as in X."
             )
-        fixed = check_fixed(self.fixed, list(as_frame(training)[0].columns))
-        settings_of_chain = {name: getattr(self, name) for name in OF_A_CHAIN} | {"random_state": self.generator_.seed_}
-        compared: dict[str, Generator] = {}
-        for sampler in samplers:
-            for order in visit_sequences or [self.visit_sequence]:
-                changed = {"sampler": sampler, "visit_sequence": order}
-                name = f"{sampler}, {order}" if visit_sequences else str(sampler)
-                compared[name] = make_generator(None, fixed, settings_of_chain | changed, self.n_jobs)
-        of_named = OF_A_CHAIN | {name: settings_of_chain[name] for name in ("kinds", "random_state")}
-        for given in generators:
-            allowed = of_named if isinstance(given, str) else OF_A_CHAIN
-            compared[str(given)] = make_generator(given, fixed, allowed, self.n_jobs)
-        wanted = self.learned_.training.wanted() if self.condition_on_decision else None
-        weighting = {} if self.learned_.training.weights is None else {"sample_weight": self.learned_.training.weights}
-        explainers: dict[str, MCCE] = {}
-        for name, generator in compared.items():
-            if not generator.__sklearn_is_fitted__():
-                generator.fit(training, wanted, progress=False, **weighting)
-            check_givens(generator, fixed, self.condition_on_decision)
-            explainers[name] = copy.copy(self)
-            explainers[name].generator_ = generator
-            explainers[name].learned_ = dataclasses.replace(self.learned_, generator=generator)
-        return compare_generators(explainers, X, training=training, wanted=wanted, n_redraws=n_redraws, **settings)
+        order = np.argsort(owner, kind="stable")
+        places = np.arange(len(factuals))
+        begin, end = (np.searchsorted(owner[order], places, side=side) for side in ("left", "right"))
+        return Pools(np.require(rows[order].T, np.float64, ["C"]), begin, end)
 
-    def explore(self, X: Data) -> Any:
-        """Show the rows of a table one by one in an interactive notebook widget.
+    # -----------------------------------------------------------------------------------------------------------------
 
-        Without a notebook, ``mcce explore explainer.mcce people.csv`` opens it in a browser. See vignettes/explorer.md.
-
-        Parameters
-        ----------
-        X : DataFrame or array
-            Rows to explain; the index of a DataFrame gives their ids.
-
-        Returns
-        -------
-        An anywidget, for Jupyter, VS Code, Colab and marimo; it needs ``pip install 'mcce[explore]'``.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
-        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
-        >>> explorer = explainer.explore(X)  # doctest: +SKIP
-        """
-        self._check_fitted()
-        from mcce.explore import ExplorerSession
-        from mcce.explore.widget import make_widget
-
-        return make_widget(ExplorerSession(self, X))
-
-    def explain_batches(
-        self,
-        source: Any,
-        out: str | PathLike[str],
-        *,
-        recourse: bool = False,
-        id: str | None = None,
-        batch_size: int = 10_000,
-        n_jobs: int | None = None,
-        skip_bad: bool = False,
-        missing: Sequence[str] = (),
-        letters: Letters | str | PathLike[str] | None = None,
-        records: str | PathLike[str] | None = None,
-        progress: Progress = None,
-        **settings: Any,
-    ) -> BatchResult:
-        """Explain a table of any size, batch by batch, into a folder of Parquet files.
-
-        An interrupted run can be resumed by the same call: finished parts are kept. The files are byte-identical to
-        those of an uninterrupted run, for any number and kind of workers. See `mcce.batches`.
-
-        Parameters
-        ----------
-        source : file, folder, DataFrame or iterable of DataFrames
-            Parquet or CSV (.csv, .csv.gz), or a folder of such files; columns that are not features are ignored. To
-            resume a run on frames, pass the same frames again.
-        out : str or path
-            A new folder, or the folder of an interrupted run with the same source, settings and explainer; any other
-            folder raises an error. Only one run at a time can write to it.
-        recourse : bool
-            Whether to search for actions (`recourse`) instead of counterfactuals (`explain`). The result table then
-            distinguishes actions and consequences, and has a sentence per row.
-        id : str, optional
-            Column with a unique id for each row of the source. By default, rows are numbered from 0; the index of a
-            frame is not read. Constraints on single factuals name these ids.
-        batch_size : int
-            Maximum number of rows per part; a part never spans two files.
-        n_jobs : int, optional
-            Number of workers: processes, unless `joblib.parallel_config` selects "threading" or "dask". The explainer
-            is sent to each once, so its model must be picklable.
-        skip_bad : bool
-            Whether rows that cannot be read or explained are listed in `bad-rows.csv` and skipped; otherwise the first
-            one raises an error with its file and position. A row with an unknown level is unexplained, not bad.
-        missing : list of str
-            CSV cells that denote a missing value, in addition to the empty cell.
-        letters : folder or mcce.batches.Letters, optional
-            Folder for one letter per person, as written by `mcce.report.letters`; a resumed run continues it. Rows
-            without a letter are listed with the reason in `unlettered.csv` of `out`.
-        records : folder, optional
-            A new or empty folder to which the record of each row is written at the end, in one chain in the order of
-            the source; see `mcce.records`. An interrupted run continues its chain.
-        progress : bool, "log" or None
-            Whether to show a progress bar; None shows one in a terminal or notebook after a second. "log" writes lines
-            with the rate and the remaining time to standard error.
-        **settings
-            As in `explain`: `n_samples`, `sparse`, `constraints`, ...; with ``recourse=True`` as in `recourse`. To see
-            why a row has no counterfactual, explain it alone and call ``found.why_unexplained(id)``.
-
-        Returns
-        -------
-        BatchResult
-            The folder, its manifest and how many rows there were; ``pandas.read_parquet(out / "counterfactuals")``
-            reads what was found.
-
-        Examples
-        --------
-        >>> import mcce, tempfile
-        >>> X = mcce.datasets.load_loans(300).X.select_dtypes("number")
-        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] > 40_000, decision=True, random_state=1).fit(X)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     done = explainer.explain_batches(X, f"{folder}/out", batch_size=100, n_samples=50)
-        ...     print(done.totals["rows"], len(done.manifest["parts"]))
-        300 3
-        """
-        self._check_fitted()
-        check_flag(recourse, "recourse")
-        check_flag(skip_bad, "skip_bad")
-        from mcce.batches import explain_batches
-
-        method = "recourse" if recourse else "explain"
-        return explain_batches(
-            self,
-            source,
-            out,
-            method=method,
-            settings=settings,
-            learned=self._learn_for_workers(method, settings, progress),
-            spots=self.learned_.training.spots,
-            id=id,
-            batch_size=batch_size,
-            n_jobs=n_jobs,
-            skip_bad=skip_bad,
-            missing=missing,
-            letters=letters,
-            records=records,
+    def _problem(
+        self, options: Mapping[str, Any], constraints: Any, relations: Any, measures: Any, progress: bool | None
+    ) -> Problem:
+        """Return the requirements of a call."""
+        generator, sparse = self.generator_, options.get("sparse", False)
+        predictions = None if self._answer is None else self._answer[0]
+        query = Query(self.model, self.decision, generator.schema_, training_predictions=predictions, margins=sparse)
+        resolved = self._resolve(constraints)
+        learned = self._learn() if sparse else None
+        kept = self._relations if learned is None else learned.relations
+        if relations is not None:
+            kept = self._read_relations(relations, generator)
+        order = None if measures is None else self._measures(measures, sparse)
+        max_changes, max_gower = options.get("max_changes"), options.get("max_gower")
+        p = len(generator.schema_)
+        return Problem(
+            generator=generator,
+            query=query,
+            constraints=resolved,
+            derived=self._derived,
+            relations=Relations.none() if kept is None else kept,
+            gower=self._gower,
+            measures=order,
+            score=None if learned is None else learned.score,
+            cost=None if learned is None else learned.cost,
+            training_hashes=hash_rows(generator.training_) if resolved.no_copies else None,
+            n_samples=options.get("n_samples", 1),
+            k=options.get("n_counterfactuals", 1),
+            sparse=sparse,
+            floor=options.get("floor", 0.05),
+            diverse=options.get("diverse", False),
+            independent=options.get("independent", False),
+            max_changes=np.inf if max_changes is None else check_count(max_changes, "max_changes"),
+            max_steps=np.inf if max_gower is None else p * check_number(max_gower, "max_gower", 0.0) * (1 + 1e-12),
+            n_jobs=count_jobs(self.n_jobs),
             progress=progress,
         )
 
-    def _learn_for_workers(self, method: str, settings: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-        """Check the settings of a method, and learn what it needs of the training rows, which workers do not have.
+    def _read_relations(self, relations: Any, generator: Generator) -> Relations:
+        computed = self._derived.columns
+        return Relations.read(relations, generator.schema_, generator.training_, generator.n_fixed_, computed)
 
-        Return the settings to replace.
-        """
-        schema, shown = self.generator_.schema_, None if progress == "log" else progress
-        known = [name for name in inspect.signature(getattr(self, method)).parameters if name not in ("X", "progress")]
-        given = {name: value for name, value in settings.items() if name in known}
-        given["constraints"] = [each for each in read(given.get("constraints", ())) if not isinstance(each, OfFactuals)]
-        getattr(self, method)(schema.decode(np.empty((0, len(schema)))), **given, progress=shown)
-        if given.get("sparse"):
-            self.learned_.learn_usual()
-        measures = given.get("measures")
-        return {} if measures is None else {"measures": self.learned_.learn_measures(measures)}
+    def _resolve(self, constraints: Any) -> Constraints:
+        """Return the explainer's constraints and those of a call."""
+        if isinstance(constraints, (list, tuple)) and not constraints:
+            return self._constraints
+        always = [self.constraints] if isinstance(self.constraints, str) else list(self.constraints)
+        further = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
+        return resolve([*always, *further], self.generator_.schema_, self.generator_.fixed_)
 
-    def save(
-        self, path: str | PathLike[str], *, donors: Donors = "all", about: Mapping[str, str] | None = None
-    ) -> None:
-        """Write the fitted explainer to one file, without pickle and without the model; an existing file is replaced.
+    def _measures(self, measures: Any, sparse: bool) -> tuple[Measure, ...] | None:
+        """Return the order of candidates; None for the paper's in a plain search, which has faster code for it."""
+        wanted = None if self._answer is None else self._answer[1]
+        resolved = resolve_measures(measures, self.generator_.schema_, self.generator_.training_, wanted)
+        is_default = not sparse and not callable(measures) and tuple(measure.name for measure in resolved) == DEFAULT
+        return None if is_default else tuple(resolved)
 
-        **The file holds training values**, unless the explainer was fitted with `mcce.Privacy`; ``mcce inspect FILE``
-        lists what it discloses. The plausibility score, needed for ``sparse=True``, is fitted now if it is not yet.
+    def _learn(self) -> Learned:
+        """Learn score, cost and relations once."""
+        with self._lock:
+            if self._learned is None:
+                seed = self.generator_.seed_
+                score = Score.learn(self._training, seed)
+                margins = self._training_margins()
+                relations = self._relations
+                if relations is None:
+                    relations = find_relations(
+                        self._training, n_fixed=self.generator_.n_fixed_, derived=self._derived.columns
+                    )
+                self._learned = Learned(score, Cost.fit(self._training, margins), relations)
+        return self._learned
 
-        Parameters
-        ----------
-        path : str or path
-        donors : "all" or "none"
-            "none" leaves the training values out; see `ChainModel.save`. Such an explainer does not support
-            ``sparse=True``, does not count copies of training rows, and has no relations between columns.
+    def _training_margins(self) -> Floats:
+        """Return the margins of the training rows that have the wanted decision."""
+        predictions = None if self._answer is None else self._answer[0]
+        query = Query(self.model, self.decision, self.generator_.schema_, training_predictions=predictions)
+        answer = query(self.generator_.training_, "the training rows")
+        return answer.margin[answer.wanted]
 
-        Examples
-        --------
-        >>> import mcce, tempfile
-        >>> from sklearn.tree import DecisionTreeClassifier
-        >>> loans = mcce.datasets.load_loans(300)
-        >>> X = loans.X.select_dtypes("number")
-        >>> model = DecisionTreeClassifier(max_depth=3).fit(X, ~loans.y)
-        >>> explainer = mcce.MCCE(model, fixed=["age"], random_state=1).fit(X)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     explainer.save(f"{folder}/loans.mcce")
-        ...     again = mcce.MCCE.load(f"{folder}/loans.mcce", model=model)
-        >>> again.explain(X.head(20)).frame.equals(explainer.explain(X.head(20)).frame)
-        True
-        """
-        self._check_fitted()
-        names = _stored_settings(type(self))
-        everything = donors == "all"
-        kept = slice(None if everything else 0)
-        learned = self.learned_
-        spots = learned.training.spots
-        can_learn = everything and (learned.caution is not None or learned.has_rows)
-        caution = learned.learn_caution(None) if can_learn else None
-        if everything and learned.has_rows:
-            learned.learn_anonymity(simplest(self.constraints, self.generator_.schema_))
-        fields = {
-            "settings": {
-                **{name: unfitted(getattr(self, name)) for name in names if name != "graph"},
-                "graph": None if self.graph is None else self.generator_.graph_,
-            },
-            "decision": write_decision(self.decision),
-            "constraints": read(self.constraints),
-            "generator": self.generator_.stored(donors),
-            "chosen": self.generator if isinstance(self.generator, str) else self.generator is not None,
-            "positions": spots.positions[kept].astype(np.int64),
-            "rows": spots.rows[kept],
-            "scores": spots.answer.scores[kept],
-            "wanted": spots.answer.wanted[kept],
-            "plausibility": None if caution is None else caution.plausibility,
-            "margins": None if caution is None else caution.margins,
-            "steps": None if caution is None else caution.distance,
-            "distances": learned.learn_distances() if everything else {},
-            "usual": learned.learn_usual() if everything else None,
-            "training_rows": learned.learn_rows() if everything else None,
-            "training_keys": [learned.keys[columns] for columns in sorted(learned.keys)] if everything else [],
-            "worlds": list(learned.worlds) if everything else [],
-            "relations": self.relations_ if everything else None,
-            "derived": [each if everything else each.without_rows() for each in self.derived_],
-            "fit_seconds": float(self.fit_seconds_),
-        }
-        described = {
-            "donors": self.generator_.kept_values(donors),
-            "decision": self.decision_.describe(),
-            "model": type(self.model).__name__,
-        }
-        save_fields(path, "MCCE", fields, {**(about or {}), **described}, lambda written: check_fields(written, names))
-
-    @classmethod
-    def load(
-        cls: type[Self],
-        path: str | PathLike[str],
-        model: Any = None,
-        *,
-        decision: Any = None,
-        derived: Mapping[Hashable, FrameFunction] | None = None,
-        n_jobs: int | None = None,
-    ) -> Self:
-        """Load an explainer from a file written by `save`, with its model.
-
-        Nothing in the file is executed. A damaged, manipulated or newer file raises an `InputError`.
-
-        Parameters
-        ----------
-        path : str or path
-        model : object, callable or dict
-            The model that the explainer was fitted with; for `Several` models a dict by name. A warning is issued if
-            its predictions for some training rows differ.
-        decision : callable or None
-            The wanted decision, if it is a function; otherwise it is read from the file.
-        derived : dict or None
-            The functions of derived columns, by column; formulas are read from the file.
-        n_jobs : int or None
-            Threads, as in the constructor.
-
-        Examples
-        --------
-        >>> import mcce, tempfile
-        >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
-        >>> def score(rows):
-        ...     return (rows["savings"] + rows["salary"]) / 200_000
-        >>> explainer = mcce.MCCE(score, fixed=["age"], random_state=1).fit(X)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     explainer.save(f"{folder}/loans.mcce")
-        ...     again = mcce.MCCE.load(f"{folder}/loans.mcce", model=score)
-        >>> again.fixed
-        ['age']
-        """
-        known = _stored_settings(cls)
-        fields = load_fields(path, "MCCE", lambda written: check_fields(written, known))
-        wanted = read_decision(fields["decision"], model, decision)
-        chosen = fields["generator"] if fields["chosen"] is True else fields["chosen"] or None  # an object, or a name
-        formulas = with_functions(fields["derived"], derived or {})
-        parts: Fields = {"generator": chosen, "constraints": fields["constraints"], "n_jobs": n_jobs}
-        parts["derived"] = {each.target: each.function or each.text for each in formulas} or None
-        several = isinstance(wanted, Several)
-        make: Any = cls  # typed Any: the parameters come from the file
-        made: Self = make(None if several else model, decision=wanted, **parts, **fields["settings"])
-        made.names_ = Names.read(made.names, fields["generator"].schema_.names)
-        made.decision_ = resolve_decision(wanted, made.model)
-        made.generator_ = fields["generator"]
-        made.generator_.n_jobs = n_jobs
-        schema = made.generator_.schema_
-        answer = Answer(fields["scores"], fields["wanted"])
-        spots = SpotCheck(fields["positions"].astype(np.intp), fields["rows"], answer)
-        plausibility, margins, steps = (fields[name] for name in ("plausibility", "margins", "steps"))
-        made.learned_ = LearnedParts(
-            TrainingTable(None, schema, made.decision_, spots),
-            made.generator_,
-            n_jobs,
-            caution=None if plausibility is None else Caution(plausibility, margins, distance=steps),
-            usual=fields["usual"],
-            rows=fields["training_rows"],
-            keys={keys.columns: keys for keys in fields["training_keys"]},
-            distances=fields["distances"],
-            worlds=tuple(fields["worlds"]),
-        )
-        made.relations_ = fields["relations"] or Relations()
-        made.derived_ = formulas
-        made.fit_seconds_ = fields["fit_seconds"]
-        spots.compare_models(made.decision_, schema)
-        return made
-
-    def __repr__(self) -> str:
-        decision = self.decision if not isinstance(self.decision, Interval) else str(self.decision)
-        drawn = f"sampler={self.sampler!r}" if self.generator is None else f"generator={self.generator!r}"
-        model = None if self.model is None else type(self.model).__name__
-        return f"MCCE({model}, decision={decision!r}, fixed={list(self.fixed)!r}, {drawn})"
-
-    def _problem(
-        self,
-        given: Sequence[Constraint],
-        robust: float | Robust | None,
-        progress: bool | None,
-        resolved: Constraints | None = None,
-        **options: Any,
-    ) -> Problem:
-        """Return the problem that `explain` and `select` solve; `options` are those of `read_settings`.
-
-        `given` are the constraints, `resolved` the same for the columns of the table, if known.
-        """
-        constraints = self._constraints(given) if resolved is None else resolved
-        parts = simplest(given, self.generator_.schema_)
-        anonymity = self.learned_.learn_anonymity(parts)
-        settings = read_settings(exclude_training=any(isinstance(each, NoCopies) for each in parts), **options)
-        learned = self.learned_.learn_caution(progress) if settings.sparse else None
-        plausibility = None if learned is None else learned.plausibility
-        order = self.learned_.learn_order(options["measures"], options["feature_weights"], plausibility)
-        caution = None if learned is None else dataclasses.replace(learned, strength=settings.caution)
-        robust = Robust.read(robust)
-        schema = self.generator_.schema_
-        model = EncodedModel(self.decision_, schema)
-        robustness = None
-        if robust is not None:
-            arguments = self.decision, self.decision_, schema, mutable_columns(self.generator_), self.generator_.seed_
-            robustness = Robustness.resolve(robust, *arguments)
-        demanded = robustness is not None and robustness.share is not None
-        relations = self.relations_ if settings.sparse or self.relations_.are_given else Relations()
-        relations = relations.with_formulas(self.derived_)
-        return Problem(
-            generator=self.generator_,
-            decision=self.decision_,
-            question=ConfirmedModel(model, robustness) if demanded and robustness is not None else model,
-            settings=settings,
-            order=order,
-            constraints=constraints or None,
-            caution=caution,
-            training=self.learned_.learn_rows(needed=settings.exclude_training),
-            robustness=robustness,
-            relations=keep_relations(relations, schema, fixed_columns(self.generator_)),
-            anonymity=anonymity,
-            stops=self.learned_.learn_stops(self.names_.units) if settings.sparse and settings.caution > 0.0 else None,
-            names=self.names_.for_display(schema, exact=settings.sparse),
-            threads=count_jobs(self.n_jobs),
-        )
-
-    def _constraints(self, given: Sequence[Constraint], *, allow_missing: bool = False) -> Constraints:
-        """Resolve constraints for the columns of the table."""
-        schema = self.generator_.schema_
-        derived = DerivedColumns(self.derived_, schema) if self.derived_ else None
-        return resolve(given, schema, self.generator_.fixed_, allow_missing=allow_missing, derived=derived)
-
-    def fingerprint(self) -> dict[str, Any]:
-        """Return what identifies the explainer in records; see `mcce.explain.origin`.
-
-        Returns
-        -------
-        dict
-            `seed`; `decision`, the wanted decision with its bounds or classes; `model` with its type and a fingerprint
-            of its predictions for fixed probe rows, which are not training rows; `explainer` with a fingerprint of its
-            settings and draws; `training` with the number of training rows and the hash of the table, None if these
-            are unknown or the fit is private; and `versions`.
-
-        Examples
-        --------
-        >>> import mcce
-        >>> X = mcce.datasets.load_loans(300).X[["age", "salary", "savings"]]
-        >>> explainer = mcce.MCCE(lambda rows: rows["salary"] / 1e5, fixed=["age"], random_state=1).fit(X)
-        >>> made_with = explainer.fingerprint()
-        >>> list(made_with), made_with["training"]["rows"], len(made_with["model"]["fingerprint"])
-        (['seed', 'decision', 'model', 'explainer', 'training', 'versions'], 300, 64)
-        """
-        self._check_fitted()
-        from mcce.explain.origin import fingerprint_of
-
-        return fingerprint_of(self, self.learned_.learn_rows())
-
-    def _call(self, method: str, constraints: Any, arguments: Mapping[str, Any]) -> Callable[[], Origin]:
-        """Return a cached function that describes the origin of a result."""
-        return functools.cache(lambda: Origin.from_call(self.fingerprint(), method, arguments, read(constraints)))
-
-    def _tabulate(
-        self, found: Explanation, described: Mapping[str, object], progress: bool | None, origin: Callable[[], Origin]
-    ) -> Counterfactuals:
-        """Return the tables of a result; `described` are the settings of the call, extended by those of the fit."""
-        from mcce.explain.followup import questions_of
-        from mcce.explain.tabulate import tabulate
-
-        anonymity, schema = found.problem.anonymity, self.generator_.schema_
-        described = {**described, **self.generator_.describe(), "condition_on_decision": self.condition_on_decision}
-        described |= {} if anonymity is None else anonymity.describe(schema.names)
-        questions = questions_of(found, described, self.fit_seconds_, self.learned_.learn_usual, progress)
-        return tabulate(found, described, self.fit_seconds_, dataclasses.replace(questions, origin=origin))
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "fit_seconds_"):
-            raise exceptions.NotFittedError(
-                "this MCCE is not fitted; call ", PythonOnly("fit(X)"), " with the training rows first."
+    def _warn(self, explained: Explanation) -> None:
+        if explained.not_confirmed.any():
+            warn(
+                "the model gave other answers when it was asked again about the rows of "
+                f"{explained.not_confirmed.sum()} factual(s); only confirmed rows are returned. Its answers are "
+                "random: use probabilities or counted votes."
             )
 
+    def _tabulate(self, explained: Explanation, options: Mapping[str, Any], seconds: float) -> Counterfactuals:
+        query = explained.problem.query
+        settings = {
+            "mcce": version("mcce"),
+            "seed": self.generator_.seed_,
+            "decision": query.text,
+            **options,
+            "rows_queried": query.n_rows,
+            "seconds": round(seconds, 3),
+            "seconds_fit": round(self.fit_seconds_, 3),
+            "seconds_model": round(query.seconds, 3),
+            "seconds_generate": round(explained.seconds_generate, 3),
+            "seconds_select": round(explained.seconds_select, 3),
+        }
+        return tabulate(explained, self.generator_.training_, settings)
 
-def _stored_settings(cls: type[MCCE]) -> list[str]:
-    """Return the parameters of an explainer that its file stores unchanged."""
-    return [name for name in inspect.signature(cls.__init__).parameters if name not in ("self", *GIVEN_AGAIN)]
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("this MCCE is not fitted; call fit(X) first.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "generator_" in vars(self)
+
+    def __sklearn_clone__(self) -> MCCE:
+        """Return an unfitted copy that explains the same fitted model."""
+        parameters = self.get_params(deep=False)
+        cloned = {name: clone(parameters[name], safe=False) for name in ("sampler", "generator")}
+        return type(self)(**{**parameters, **cloned})
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = Lock()
+
+    # -----------------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Save the fitted explainer by joblib, with its training rows, which the sparse search needs.
+
+        The model is saved too, unless it cannot be pickled; then a warning says that `load` needs it again. A file is
+        trusted like code: load only files that you trust.
+        """
+        self._check_fitted()
+        state = {**self.__getstate__(), "model": None}
+        header = {"format": FORMAT, "version": version("mcce"), "class": type(self).__name__}
+        try:
+            model: Any = pickle.dumps(self.model)
+        except Exception as error:  # pickle raises many kinds
+            warn(f"the model is left out of {str(path)!r}, because it cannot be pickled ({error}); give it to load().")
+            model = None
+        with atomic_path(path) as temporary:
+            joblib.dump({**header, "state": state, "model": model}, temporary, compress=3)
+
+
+def load(path: str | PathLike[str], model: Any = None) -> MCCE:
+    """Return an explainer saved by `MCCE.save`; a file is trusted like code, as in scikit-learn.
+
+    `model` replaces the saved one, and is needed if that could not be saved.
+    """
+    try:
+        content = joblib.load(path)
+    except OSError:
+        raise
+    except Exception as error:
+        cause = str(error) or type(error).__name__
+        raise InputError(
+            f"{str(path)!r} is not a saved explainer ({cause}); save one by explainer.save(path)."
+        ) from error
+    if not isinstance(content, dict) or content.get("class") != "MCCE" or content.get("format") != FORMAT:
+        raise InputError(f"{str(path)!r} does not hold an explainer of this format; fit it again and save it.")
+    if content["version"] != version("mcce"):
+        warn(f"{str(path)!r} was saved by mcce {content['version']}, and this is {version('mcce')}.")
+    if model is None and content["model"] is None:
+        message = f"{str(path)!r} holds no model, because it could not be saved; give it: load(path, model=...)."
+        raise InputError(message)
+    explainer = MCCE.__new__(MCCE)
+    explainer.__setstate__({**content["state"], "model": pickle.loads(content["model"]) if model is None else model})
+    return explainer

@@ -1,6 +1,5 @@
-# The R side of the bridge, in a separate environment.
-#
-# Functions are called through `run`, which returns errors, warnings and output as values.
+# The R side of the bridge, in an environment of its own. Functions are called through `run`, which returns errors,
+# warnings and output as values.
 
 run <- function(fun, arguments) {
   warned <- character()
@@ -31,8 +30,8 @@ run <- function(fun, arguments) {
   list(value, error, unique(warned), printed)
 }
 
-# A Python function that raises returns NULL; its exception is stored on the Python side.
-# Calling the function after Python has freed it would crash the process.
+# The exception of a Python function is stored on the Python side, which raises it after R has stopped. Calling the
+# function after Python has freed it would crash the process.
 forward <- function(callback) {
   force(callback)
   alive <- TRUE
@@ -40,7 +39,7 @@ forward <- function(callback) {
     function(...) {
       if (!alive) stop("the Python function is valid only during the call it was passed to")
       answer <- callback(...)
-      if (is.null(answer)) stop("the Python function raised an exception")
+      if (inherits(answer, "raised_in_python")) stop(answer)
       answer
     },
     function() alive <<- FALSE
@@ -57,39 +56,12 @@ load_packages <- function(packages) {
 
 versions <- function(packages) {
   version_of <- function(package) {
-    if (has_package(package)) as.character(utils::packageVersion(package)) else ""
+    if (nzchar(system.file(package = package))) as.character(utils::packageVersion(package)) else ""
   }
-  c(paste(R.version$major, R.version$minor, sep = "."), vapply(packages, version_of, ""))
+  c(paste(R.version$major, R.version$minor, sep = "."), vapply(as.character(packages), version_of, ""))
 }
 
-normal_quantiles <- function(p) stats::qnorm(p)
-
-# ---- tables
-
-row_count <- function(data) nrow(data)
-
-time_zone <- function(x) {
-  zone <- attr(x, "tzone")[1]
-  if (!is.null(zone) && nzchar(zone)) return(zone)
-  here <- suppressWarnings(Sys.timezone())
-  if (is.na(here)) "UTC" else here # UTC if the machine names no zone
-}
-
-# the type of a column as in `RColumn`, then its levels
-describe_column <- function(column) {
-  known <- c("ordered", "factor", "Date", "POSIXct", "difftime", "logical", "character")
-  type <- known[match(TRUE, inherits(column, known, which = TRUE) > 0)]
-  if (is.na(type)) type <- if (is.numeric(column)) "numeric" else mode(column)
-  c(type, levels(column))
-}
-
-describe_columns <- function(data, text_is_factor = FALSE) {
-  lapply(data, function(column) {
-    describe_column(if (text_is_factor && is.character(column)) factor(column) else column)
-  })
-}
-
-# ---- models
+architecture <- function() R.version$arch
 
 evaluate <- function(code, data) {
   where <- new.env(parent = globalenv())
@@ -97,7 +69,41 @@ evaluate <- function(code, data) {
   eval(parse(text = code), where)
 }
 
-read_rds <- function(path) readRDS(path)
+row_count <- function(data) nrow(data)
+
+# ---- the random stream
+
+random_seed <- function() {
+  if (!exists(".Random.seed", globalenv(), inherits = FALSE)) stats::runif(1)
+  get(".Random.seed", globalenv())
+}
+
+set_random_seed <- function(state) {
+  assign(".Random.seed", state, globalenv())
+  RNGkind() # makes R read it now
+  NULL
+}
+
+# a stream of R's default kinds, begun by that of the session, which is returned
+begin_stream <- function() {
+  before <- random_seed()
+  RNGkind("Mersenne-Twister", "Inversion", "Rejection")
+  before
+}
+
+# ---- models
+
+# the type of each column as in `RColumn`, then its levels
+describe_columns <- function(data, text_is_factor = FALSE) {
+  describe <- function(column) {
+    if (text_is_factor && is.character(column)) column <- factor(column)
+    kinds <- c("ordered", "factor", "Date", "POSIXct", "logical", "character")
+    type <- kinds[match(TRUE, inherits(column, kinds, which = TRUE) > 0)]
+    if (is.na(type)) type <- if (is.numeric(column)) "numeric" else mode(column)
+    c(type, levels(column))
+  }
+  lapply(data, describe)
+}
 
 describe_model <- function(object) {
   classes <- classes_of(object)
@@ -119,8 +125,7 @@ fitted_columns <- function(object) {
     return(describe_columns(frame[intersect(names(frame), all.vars(stats::delete.response(stats::terms(object))))]))
   }
   if (inherits(object, "ranger")) {
-    levels <- object$forest$covariate.levels
-    levels <- levels[!vapply(levels, is.null, TRUE)]
+    levels <- Filter(Negate(is.null), object$forest$covariate.levels)
     return(lapply(levels, function(known) c("factor", known)))
   }
   terms <- tryCatch(stats::terms(object), error = function(e) NULL)
@@ -131,8 +136,7 @@ fitted_columns <- function(object) {
   classes <- classes[names(classes) %in% all.vars(terms)]
   levels <- attr(object, "xlevels")
   if (is.null(levels) && is.list(object)) levels <- object$xlevels
-  known <- c("numeric", "logical", "character", "factor", "ordered")
-  classes <- classes[classes %in% known]
+  classes <- classes[classes %in% c("numeric", "logical", "character", "factor", "ordered")]
   stats::setNames(lapply(names(classes), function(name) c(classes[[name]], levels[[name]])), names(classes))
 }
 
@@ -141,8 +145,7 @@ classes_of <- function(object) {
     if (!object$family$family %in% c("binomial", "quasibinomial")) return(NULL)
     response <- tryCatch(stats::model.response(stats::model.frame(object)), error = function(e) NULL)
     if (is.factor(response)) return(if (nlevels(response) == 2) levels(response))
-    if (is.logical(response)) return(c(FALSE, TRUE))
-    return(c(0, 1))
+    return(if (is.logical(response)) c(FALSE, TRUE) else c(0, 1))
   }
   if (inherits(object, "rpart")) return(attr(object, "ylevels"))
   if (inherits(object, "ranger")) {
@@ -155,26 +158,12 @@ classes_of <- function(object) {
   NULL
 }
 
-# the arguments of predict() that return scores, if not the defaults
-score_options <- function(object) {
-  type <- score_type(object)
-  if (!inherits(object, "coxph")) return(if (is.null(type)) list() else list(type = type))
-  if (length(attr(stats::terms(object), "specials")$strata)) {
-    stop("the coxph has strata, each with its own baseline hazard, so risks of different strata are not comparable; ",
-      "give RModel type= or predict=, such as a function that returns a probability of survival",
-      call. = FALSE
-    )
-  }
-  list(type = "risk", reference = "sample")
-}
-
+# the `type` of predict() that returns scores, if it is not the default
 score_type <- function(object) {
   if (inherits(object, "glm")) return("response")
   if (is.null(classes_of(object))) return(NULL)
   if (inherits(object, c("multinom", "polr"))) return("probs")
-  if (inherits(object, c("rpart", "BinaryTree", "constparty", "constparties", "randomForest"))) {
-    return("prob")
-  }
+  if (inherits(object, c("rpart", "BinaryTree", "constparty", "constparties", "randomForest"))) return("prob")
   NULL
 }
 
@@ -183,7 +172,7 @@ query_model <- function(object, newdata, custom, options) {
   if (!is.null(custom)) {
     answer <- do.call(custom, c(list(object, newdata), options), quote = TRUE)
   } else {
-    if (is.null(options$type)) options <- c(options, score_options(object))
+    if (is.null(options$type)) options$type <- score_type(object)
     rows <- list(newdata)
     names(rows) <- if (inherits(object, "ranger")) "data" else "newdata"
     answer <- do.call(stats::predict, c(list(object), rows, options), quote = TRUE)
@@ -193,7 +182,11 @@ query_model <- function(object, newdata, custom, options) {
 
 # a vector or matrix with one row for each row of newdata, without a method's wrapper
 plain_answer <- function(answer, n) {
-  answer <- unwrapped(answer)
+  if (is.list(answer) && !is.data.frame(answer)) {
+    inside <- intersect(c("predictions", "posterior", "fit"), names(answer))
+    if (length(inside)) answer <- answer[[inside[1]]]
+  }
+  if (is.data.frame(answer)) answer <- as.matrix(answer)
   if (is.list(answer)) answer <- do.call(rbind, answer)
   if (is.factor(answer)) answer <- as.character(answer)
   columns <- if (length(dim(answer)) == 2) ncol(answer) else 1L
@@ -203,102 +196,34 @@ plain_answer <- function(answer, n) {
   list(as.vector(answer), columns)
 }
 
-# ---- trees
+# ---- mcceR
 
-# Fitting may draw random numbers; the user's later draws must not depend on that.
-with_own_seed <- function(expression, seed = 1) {
-  before <- get0(".Random.seed", globalenv(), inherits = FALSE)
-  on.exit(if (is.null(before)) rm(".Random.seed", envir = globalenv()) else assign(".Random.seed", before, globalenv()))
-  set.seed(seed, kind = "default", normal.kind = "default", sample.kind = "default")
-  expression
-}
+# mcceR pastes names into formulas: find those that are not plain names
+unsafe_names <- function(names) names[make.names(names) != names | grepl("^[.]+[0-9]*$", names)]
 
-fit_rpart <- function(data, method, cp, minsplit, minbucket, maxdepth) {
-  control <- rpart::rpart.control(
-    minsplit = minsplit, minbucket = minbucket, cp = cp, maxdepth = maxdepth, maxcompete = 0, xval = 0
-  )
-  rpart::rpart(target ~ ., data = data, method = method, control = control)
-}
-
-# predict() returns the value of the node of a row; the values are replaced by the nodes' numbers
-rpart_where <- function(fit, newdata) {
-  fit$frame$yval <- seq_len(nrow(fit$frame))
-  as.integer(stats::predict(fit, newdata, type = "vector"))
-}
-
-# rows whose givens are all missing are not used in the fit; they are routed like new rows
-rpart_training <- function(fit, data) {
-  where <- rpart_where(fit, data)
-  where[setdiff(seq_along(where), fit$na.action)] <- fit$where
-  where
-}
-
-rpart_nodes <- function(fit, data) {
-  frame <- fit$frame
-  number <- as.numeric(row.names(frame)) # 2^31 and beyond at depth 31
-  is_leaf <- frame$var == "<leaf>"
-  child <- function(k) ifelse(is_leaf, 0L, match(k, number))
-  own <- ifelse(is_leaf, 0L, 1L + frame$ncompete + frame$nsurrogate)
-  splits <- fit$splits
-  list(
-    left = child(2 * number), right = child(2 * number + 1), n = as.integer(frame$n),
-    impurity = as.double(frame$dev),
-    split_node = rep(seq_along(number), own),
-    split_column = match(rownames(splits), setdiff(names(data), "target")),
-    split_ncat = as.integer(splits[, "ncat"]),
-    split_index = as.double(splits[, "index"]),
-    sides = if (is.null(fit$csplit)) integer() else as.integer(t(fit$csplit)),
-    n_sides = if (is.null(fit$csplit)) 0L else ncol(fit$csplit),
-    id = seq_along(number)
-  )
-}
-
-fit_party <- function(data, teststat, testtype, mincriterion, minsplit, minbucket, maxdepth) {
-  control <- party::ctree_control(
-    teststat = teststat, testtype = testtype, mincriterion = mincriterion, minsplit = minsplit,
-    minbucket = minbucket, maxdepth = maxdepth
-  )
-  with_own_seed(party::ctree(target ~ ., data = data, controls = control))
-}
-
-party_where <- function(fit, newdata) as.integer(party::where(fit, newdata = newdata))
-
-party_training <- function(fit, data) as.integer(party::where(fit))
-
-# the same table of nodes and splits as `rpart_nodes`, nodes in party's order (which is depth first)
-party_nodes <- function(fit, data) {
-  nodes <- list()
-  walk <- function(node) {
-    place <- length(nodes) + 1L
-    nodes[[place]] <<- list(split = if (!node$terminal) node$psplit, n = sum(node$weights), id = node$nodeID)
-    if (!node$terminal) {
-      nodes[[place]]$left <<- walk(node$left)
-      nodes[[place]]$right <<- walk(node$right)
+mccer_explain <- function(model, x_explain, x_train, predict_model, arguments, engine, controls) {
+  settings <- list()
+  if (length(controls)) {
+    settings <- if (engine == "rpart") {
+      list(control = do.call(rpart::rpart.control, controls))
+    } else {
+      list(controls = do.call(party::ctree_control, controls))
     }
-    place
   }
-  walk(fit@tree)
-  child <- function(side) vapply(nodes, function(node) if (is.null(node[[side]])) 0L else node[[side]], 0L)
-  inner <- which(child("left") > 0L)
-  splits <- lapply(nodes[inner], function(node) node$split)
-  nominal <- !vapply(splits, function(split) split$ordered, TRUE)
-  # 1 left, 3 right, as in rpart; party also assigns a side to levels that are absent in a node
-  sides <- lapply(splits[nominal], function(split) ifelse(split$splitpoint == 1, 1L, 3L))
-  widest <- max(0L, lengths(sides))
-  column <- vapply(splits, function(split) split$variableID, 0L)
-  index <- vapply(splits, function(split) if (split$ordered) as.double(split$splitpoint) else 0, 0)
-  index <- index - vapply(data[column], is.ordered, TRUE) # our codes begin at 0, R's at 1
-  index[nominal] <- seq_len(sum(nominal))
-  list(
-    left = child("left"), right = child("right"), n = as.integer(vapply(nodes, function(node) node$n, 0)),
-    impurity = rep(NA_real_, length(nodes)),
-    split_node = inner,
-    split_column = column,
-    split_ncat = ifelse(nominal, lengths(lapply(splits, function(split) split$table)),
-      ifelse(vapply(splits, function(split) split$toleft, 0L) == 1L, -1L, 1L)
-    ),
-    split_index = index,
-    sides = as.integer(unlist(lapply(sides, function(side) c(side, rep(2L, widest - length(side)))))), n_sides = widest,
-    id = vapply(nodes, function(node) node$id, 0L)
-  )
+  if (is.character(predict_model)) predict_model <- eval(parse(text = predict_model), globalenv())
+  tables <- list(model = model, x_explain = x_explain, x_train = x_train, predict_model = predict_model)
+  answer <- do.call(mcceR::explain_mcce, c(tables, arguments, settings), quote = TRUE)
+  answer$cf <- as.data.frame(answer$cf)
+  answer$cf_measures <- as.data.frame(answer$cf_measures)
+  if (!is.null(answer$sim_data)) answer$sim_data <- as.data.frame(answer$sim_data)
+  if (!is.null(answer$time)) answer$time <- as.numeric(answer$time, units = "secs")
+  answer
+}
+
+# the number of each training row's leaf, by feature
+training_leaves <- function(fitted) {
+  leaves <- lapply(fitted$featuremodel_list, function(tree) {
+    if (inherits(tree, "rpart")) unname(tree$where) else as.integer(party::where(tree))
+  })
+  stats::setNames(leaves, fitted$mutable_features)
 }

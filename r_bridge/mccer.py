@@ -13,21 +13,19 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from mcce.exceptions import InputError, listing
-from mcce.model.decisions import Interval, resolve_decision
-from mcce.rcompat import MCCEResult
-from mcce.rcompat.names import CONTROLS, TREES
-from mcce.rcompat.stages import check_fixed
-from mcce.rng.r import RGenerator
+from mcce._utils import Floats
+from mcce.exceptions import InputError
+from mcce.model.decision import Interval
+from mcce.model.query import bind
+from mcce.rcompat import MCCEResult, RGenerator
+from mcce.rcompat.names import CONTROLS, translate
+from mcce.rcompat.stages import check_fixed, check_measures
 from mcce.table import Data, as_frame
 from r_bridge.frames import from_r, to_r
 from r_bridge.session import Session, session
-from r_bridge.stages import check_names_for_mccer
 
-Scores = Callable[[pd.DataFrame], npt.NDArray[np.float64]]
 TIMES = ("fit.time", "generate.time", "process.time")
 
 
@@ -80,37 +78,33 @@ def explain_mcce(
     --------
     >>> import mcce, r_bridge
     >>> air = mcce.datasets.load_airquality(dropna=True)
-    >>> found = r_bridge.explain_mcce(
+    >>> r_bridge.explain_mcce(
     ...     lambda X: 100 - X["Temp"], air.X.tail(2), air.X.iloc[:-2], fixed_features="Wind", c_int=(0, 25),
     ...     fit_autoregressive_model="rpart", fit_seed=1, generate_seed=2)  # doctest: +SKIP
-    >>> found.cf  # doctest: +SKIP
     """
     r = session()
     r.need("mcceR", "r_bridge.explain_mcce")
-    factuals, _ = as_frame(x_explain, "x_explain")
-    train = None if x_train is None else as_frame(x_train, "x_train")[0]
-    if train is None and featuremodel_object is None:
+    factuals = as_frame(x_explain, "x_explain")
+    if x_train is None and featuremodel_object is None:
         raise InputError("x_train is None; give the training rows, or a featuremodel_object of an earlier call.")
+    train = None if x_train is None else as_frame(x_train, "x_train")
     known = factuals if train is None else train
-    check_names_for_mccer(known, factuals)
+    _check_names(r, [*known.columns, *factuals.columns])
     fixed = check_fixed(fixed_features, list(known.columns))
-    like = generated_like(known, factuals, fixed)
-    controls = tree_controls(fit_autoregressive_model, tree_arguments)
-    ends = [c_int.low, c_int.high] if isinstance(c_int, Interval) else [float(end) for end in c_int]
+    like = pd.concat([(factuals if name in fixed else known)[[name]].iloc[:0] for name in known.columns], axis=1)
+    controls = _controls(fit_autoregressive_model, tree_arguments)
     if isinstance(fit_seed, RGenerator):
         r.call("set_random_seed", fit_seed.random_seed)
-    measures = [process_measures] if isinstance(process_measures, str) else list(process_measures)
-    fit_seed = None if isinstance(fit_seed, RGenerator) else fit_seed
     arguments = {
         "fixed_features": [str(name) for name in fixed] or None,
-        "c_int": ends,
+        "c_int": [c_int.low, c_int.high] if isinstance(c_int, Interval) else [float(end) for end in c_int],
         "featuremodel_object": featuremodel_object,
         "fit.autoregressive_model": fit_autoregressive_model,
         "fit.decision": bool(fit_decision),
-        "fit.seed": fit_seed,
+        "fit.seed": None if isinstance(fit_seed, RGenerator) else fit_seed,
         "generate.K": int(generate_K),
         "generate.seed": generate_seed,
-        "process.measures": measures,
+        "process.measures": check_measures(process_measures),
         "process.return_best_k": int(process_return_best_k),
         "process.remove_invalid": bool(process_remove_invalid),
         "process.sort_by_measures_order": bool(process_sort_by_measures_order),
@@ -121,40 +115,42 @@ def explain_mcce(
     tables = to_r(factuals), None if train is None else to_r(train)
     with _model_for_r(r, model, predict_model, c_int, like) as (r_model, r_predict):
         answer = r.call("mccer_explain", r_model, *tables, r_predict, arguments, fit_autoregressive_model, controls)
-    found = r.parts(answer)
+    result = r.parts(answer)
     return MCCEResult(
-        cf=from_r(found["cf"], like=like),
-        cf_measures=from_r(found["cf_measures"]),
-        fixed_features=tuple(r.strings(found["fixed_features"])) if "fixed_features" in found else (),
-        mutable_features=tuple(r.strings(found["mutable_features"])),
-        time=pd.Series(r.numbers(found["time"]), index=list(TIMES)) if timing else None,
-        featuremodel_object=found.get("featuremodel_object"),
-        sim_data=from_r(found["sim_data"], like=like) if return_sim_data else None,
+        cf=from_r(result["cf"], like=like),
+        cf_measures=from_r(result["cf_measures"]),
+        fixed_features=tuple(r.strings(result["fixed_features"])) if "fixed_features" in result else (),
+        mutable_features=tuple(r.strings(result["mutable_features"])),
+        time=pd.Series(r.numbers(result["time"]), index=list(TIMES)) if timing else None,
+        featuremodel_object=result.get("featuremodel_object"),
+        sim_data=from_r(result["sim_data"], like=like) if return_sim_data else None,
     )
 
 
-def score_function(model: Any, predict_model: Any, c_int: Sequence[float] | Interval) -> Scores:
-    """Return a function of the rows that returns the model's scores, as `mcce.rcompat` reads them."""
-    interval = c_int if isinstance(c_int, Interval) else Interval(c_int[0], c_int[1])
-    if interval.margin:
-        raise InputError(f"c_int is {interval}; mcceR has no margin: give the narrower interval itself.")
-    queried = model if predict_model is None else lambda rows: predict_model(model, rows)
-    decision = resolve_decision(interval, queried)
-    return lambda rows: np.asarray(decision.evaluate(rows, "rows from R").scores, dtype=np.float64)
+def score_function(
+    model: Any, predict_model: Any, c_int: Sequence[float] | Interval
+) -> Callable[[pd.DataFrame], Floats]:
+    """Return a function of rows that returns the model's scores, as `mcce.rcompat` reads them."""
+    interval = c_int if isinstance(c_int, Interval) else Interval(*c_int)
+    bound = bind(model if predict_model is None else lambda rows: predict_model(model, rows), interval)
+    return lambda rows: np.asarray(bound.answer(rows, "rows from R").prediction, dtype=np.float64)
 
 
-def tree_controls(engine: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _controls(engine: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return R's arguments of the trees as one dict; `control` of rpart and `controls` of ctree may be dicts."""
-    if engine not in TREES:
-        raise InputError(f"fit_autoregressive_model is {engine!r}; mcceR supports {listing(TREES)}.")
+    translate(engine, arguments)
     flat = dict(arguments)
     return {**(flat.pop(CONTROLS[engine], None) or {}), **flat}
 
 
-def generated_like(x_train: pd.DataFrame, x_explain: pd.DataFrame, fixed: Sequence[Hashable]) -> pd.DataFrame:
-    """Return a frame without rows that has the dtypes of generated rows."""
-    empty = x_train.iloc[:0]
-    return pd.concat([(x_explain if name in fixed else empty)[[name]].iloc[:0] for name in x_train.columns], axis=1)
+def _check_names(r: Session, names: Iterable[Hashable]) -> None:
+    """Raise if a column name is not a plain R name: mcceR pastes names into formulas, which R evaluates."""
+    unsafe = r.strings(r.call("unsafe_names", list(dict.fromkeys(map(str, names)))))
+    if unsafe:
+        raise InputError(
+            f"the column name {unsafe[0]!r} is not a plain R name, and mcceR writes names into formulas; "
+            "rename it: letters, digits, dots and underscores, beginning with a letter."
+        )
 
 
 @contextlib.contextmanager

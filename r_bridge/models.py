@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.exceptions import InputError, ModelError, listing
+from mcce._utils import Floats
+from mcce.exceptions import InputError, listing
+from mcce.rcompat.from_r import RError
 from mcce.table import as_frame
-from r_bridge.errors import RBridgeError
 from r_bridge.frames import columns_of, read_columns, to_r
 from r_bridge.session import HoldsR, session
 
-NUMBERS_LEVELS = ("ranger",)  # models that use the codes of levels and do not store their names
+NUMBERS_LEVELS = ("ranger",)  # models that use the codes of levels and may not store their names
 PROBABILITIES = ("response", "prob", "probs", "probability")  # the value of `type` for probabilities
 
 
@@ -53,9 +53,15 @@ class RModel(HoldsR):
     Notes
     -----
     Only classifiers have `predict_proba`. Unlike in mcceR, the default score of every `glm` is its response, not its
-    link; ``type="link"`` returns the latter. The score of survival's `coxph` is the hazard relative to that at the
-    means of the covariates, ``predict(type = "risk", reference = "sample")``; a model with strata needs `type` or
-    `predict`.
+    link; ``type="link"`` returns the latter.
+
+    A forest of votes, such as `ranger` without ``probability = TRUE``, breaks ties at random. Rows whose answer is not
+    confirmed are not returned. Counted votes are the same each time:
+
+    >>> votes = '''function(object, newdata) {
+    ...   trees <- predict(object, newdata, predict.all = TRUE)$predictions
+    ...   rowMeans(trees == which(object$forest$levels == "yes"))
+    ... }'''  # RModel(forest, predict=votes)
 
     Examples
     --------
@@ -69,14 +75,7 @@ class RModel(HoldsR):
     3
     """
 
-    def __init__(
-        self,
-        r_object: Any,
-        *,
-        like: Any = None,
-        predict: Any = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, r_object: Any, *, like: Any = None, predict: Any = None, **options: Any) -> None:
         r = session()
         if not isinstance(r_object, r.ri.Sexp):
             raise InputError(
@@ -85,20 +84,20 @@ class RModel(HoldsR):
             )
         self.r_object = r_object
         self.like = like
-        self.predict_function = r.call("evaluate", predict, None) if isinstance(predict, str) else predict
-        self.options = options
+        self.predict_function = r.evaluate(predict) if isinstance(predict, str) else predict
+        self.options = {
+            name: to_r(value) if isinstance(value, pd.DataFrame) else value for name, value in options.items()
+        }
         described = r.parts(r.call("describe_model", r_object))
         self.r_class = r.strings(described["class"])[0]
         self.columns_ = read_columns(described["columns"])
         if like is not None:
             table = to_r(like) if isinstance(like, pd.DataFrame) else like
             self.columns_ |= columns_of(table, text_is_factor=self.r_class in NUMBERS_LEVELS)
-        classes = described["classes"]
-        returns_probabilities = predict is None and options.get("type", "prob") in PROBABILITIES
-        if len(classes) and returns_probabilities:
-            kind = str(described["class_type"][0])
-            texts = r.strings(classes)
-            self.classes_ = texts if kind == "text" else [False, True] if kind == "logical" else [0, 1]
+        classes = r.strings(described["classes"])
+        if classes and predict is None and options.get("type", "prob") in PROBABILITIES:
+            kind = r.strings(described["class_type"])[0]
+            self.classes_ = classes if kind == "text" else [False, True] if kind == "logical" else [0, 1]
 
     @classmethod
     def from_code(cls, code: str, data: pd.DataFrame, **options: Any) -> RModel:
@@ -114,14 +113,14 @@ class RModel(HoldsR):
             As for `RModel`; `like` is `data` unless given.
         """
         table = to_r(data)
-        return cls(session().call("evaluate", code, table), **{"like": table, **options})
+        return cls(session().evaluate(code, table), **{"like": table, **options})
 
     @classmethod
     def from_rds(cls, path: str | Path, **options: Any) -> RModel:
         """Read a model that R saved by `saveRDS`. Only open files you trust: an R object can hold code."""
         if not Path(path).is_file():
             raise InputError(f"there is no file {str(path)!r}; in R: saveRDS(model, {str(path)!r}).")
-        return cls(session().call("read_rds", str(path)), **options)
+        return cls(session().evaluate("readRDS(data)", str(path)), **options)
 
     def predict(self, X: pd.DataFrame) -> npt.NDArray[Any]:
         """Return R's prediction for each row: a number or, for a classifier, the most probable class."""
@@ -137,23 +136,23 @@ class RModel(HoldsR):
             raise AttributeError(f"{self!r} is not a classifier that returns probabilities; use predict.")
         return self._probabilities
 
-    def score(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
+    def score(self, X: pd.DataFrame) -> Floats:
         """Return one number for each row, as in mcceR: the prediction, or the probability of the second class."""
         if not hasattr(self, "classes_"):
             return np.asarray(self._query(X), dtype=np.float64)
         if len(self.classes_) != 2:
-            raise ModelError(
+            raise InputError(
                 f"{self!r} has the classes {listing(self.classes_)}; a score needs two. Give predict= a function of "
                 "R that returns the one probability you mean."
             )
         return self._probabilities(X)[:, 1]
 
-    def _probabilities(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
+    def _probabilities(self, X: pd.DataFrame) -> Floats:
         reply = np.asarray(self._query(X), dtype=np.float64)
         if reply.ndim == 1:
             reply = np.column_stack([1.0 - reply, reply])
         if reply.shape[1] != len(self.classes_):
-            raise ModelError(
+            raise InputError(
                 f"R's predict of the {self.r_class} returned {reply.shape[1]} columns for the classes "
                 f"{listing(self.classes_)}; give predict= a function that returns one number."
             )
@@ -162,21 +161,18 @@ class RModel(HoldsR):
     def _query(self, X: pd.DataFrame) -> npt.NDArray[Any]:
         """Return R's predictions: a vector of numbers or labels, or a matrix of numbers."""
         r = session()
-        frame, _ = as_frame(X)
+        frame = as_frame(X)
         if len(frame) == 0:  # not every predict method of R supports zero rows
             return np.empty((0, len(self.classes_)) if hasattr(self, "classes_") else 0)
         self._check_levels_known(frame)
-        data = to_r(frame, self.columns_)
-        answer, columns = r.call(
-            "query_model", self.r_object, data, self.predict_function, r.vector(_values(self.options))
-        )
-        n_columns = int(columns[0])
+        rows = to_r(frame, self.columns_)
+        answer, columns = r.call("query_model", self.r_object, rows, self.predict_function, self.options)
         if isinstance(answer, r.ri.StrSexpVector):
             return np.array(r.strings(answer), dtype=object)
         if isinstance(answer, r.ri.BoolSexpVector):
             return r.numbers(answer).astype(bool)
         numbers = r.numbers(answer).astype(np.float64)
-        return numbers if n_columns == 1 else numbers.reshape(-1, n_columns, order="F")
+        return numbers if columns[0] == 1 else numbers.reshape(-1, columns[0], order="F")
 
     def _check_levels_known(self, frame: pd.DataFrame) -> None:
         """Raise if R would convert text to a factor of only the levels present in the rows."""
@@ -185,14 +181,10 @@ class RModel(HoldsR):
         for name, dtype in frame.dtypes.items():
             is_text = not isinstance(dtype, pd.CategoricalDtype) and pd.api.types.is_string_dtype(dtype)
             if is_text and str(name) not in self.columns_:
-                raise RBridgeError(
+                raise RError(
                     f"the {self.r_class} does not keep the levels of {name!r}, and the column is text, so R would "
                     "number the levels of each batch separately. Give RModel like=, the table it was fitted on."
                 )
 
     def __repr__(self) -> str:
         return f"RModel({self.r_class})"
-
-
-def _values(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: to_r(value) if isinstance(value, pd.DataFrame) else value for name, value in options.items()}

@@ -1,17 +1,17 @@
-"""The same call in R and in mcce, compared stage by stage to locate the first difference.
+"""mcceR's `explain_mcce` and ours, run from the same seeds and compared where they may part.
 
-1. fit: R's number of the leaf of every training row, feature by feature; the random stream afterwards.
-2. generate: every value of every generated row; the random stream afterwards.
-3. measures and ranks, of R's rows on both sides, so that they are compared even if the rows differ.
-4. final rows: the rows that each side returns, from its own generated rows.
+1. fit: R's number of the leaf of every training row, feature by feature.
+2. generate: every generated row; R's random stream afterwards.
+3. process: our counterfactuals and measures of R's generated rows and predictions, against R's.
+4. result: the counterfactuals and measures of both.
 
-Both sides use the same predictions, queried from Python. R's side is run by mcceR or, if it is not installed, by R code
-of this package (`r_bridge.stages`) with R's rpart or party; without these, the comparison begins at stage 3.
+Both sides query the same model, from Python. As mcceR predicts the training rows before it takes the random stream, so
+does our side: a model of R may draw from the stream of the session (`ranger` breaks ties at random).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,30 +19,67 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce.base.checks import check_count
-from mcce.model.decisions import Interval
-from mcce.rcompat import FeatureModel, Processed, Simulated, fit_autoregressive, generate, process
-from mcce.rcompat.stages import check_fixed, check_measures
-from mcce.rng.r import RGenerator
+from mcce import rcompat
+from mcce._utils import Floats
+from mcce.rcompat import MCCEResult, RGenerator, Simulated
 from mcce.table import Data, as_frame
-from r_bridge.errors import RBridgeError
-from r_bridge.mccer import generated_like, score_function, tree_controls
-from r_bridge.parity_report import (
-    COLUMNS,
-    DIFFERS,
-    EQUAL,
-    LAST_DIGITS,
-    NOT_COMPARED,
-    PARTY_FUSED,
-    RENUMBERED,
-    ROUNDING,
-    TO_THE_BIT,
-    ParityReport,
-    difference,
-    same_partition,
-)
-from r_bridge.session import arithmetic, session, versions
-from r_bridge.stages import ENGINES, RProcessed, RStages, check_names_for_mccer
+from r_bridge.mccer import explain_mcce, score_function
+from r_bridge.session import session, versions
+
+EQUAL, LAST_DIGITS, RENUMBERED, DIFFERS = "equal", "last digits", "other numbers", "differs"
+COLUMNS = ["stage", "quantity", "compared", "different", "largest_difference", "verdict"]
+EXACT_ON = "x86_64"  # elsewhere compilers fuse a product and a sum, and R differs from R on x86 in the last bits
+TOLERANCE = {True: 1e-12, False: 1e-9}  # relative to the largest value, on `EXACT_ON` and elsewhere
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ParityReport:
+    """The quantities that are equal in R and in mcce, and those that differ.
+
+    Attributes
+    ----------
+    table : DataFrame
+        stage ("fit", "generate", "process", "result"), quantity, compared (values), different (how many of them),
+        largest_difference (absolute; 1 for levels), verdict ("equal": to the bit; "last digits"; "other numbers": the
+        same leaves under exchanged numbers; "differs").
+    settings : mapping
+        The arguments of the call.
+    versions : mapping
+        Of R and its packages.
+    notes : tuple of str
+        What the processor means for the comparison.
+    """
+
+    table: pd.DataFrame
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def parts_at(self) -> str | None:
+        """The first stage and quantity that differ; None if none does."""
+        different = self.table[self.table["verdict"] == DIFFERS]
+        return None if different.empty else f"{different['stage'].iloc[0]}: {different['quantity'].iloc[0]}"
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all quantities are equal, apart from last digits and numbers of leaves."""
+        return self.parts_at is None
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value}" for name, value in self.settings.items())
+        verdict = "all agree" if self.agrees else f"R and mcce part at {self.parts_at}"
+        by_stage = self.table.groupby("stage", sort=False)[["compared", "different"]].sum()
+        unequal = self.table[self.table["verdict"] != EQUAL]
+        lines = [
+            f"Parity of mcce with mcceR ({settings}).",
+            f"{self.table['compared'].sum():,} values compared, {verdict}.",
+            by_stage.to_string(),
+            *([] if unequal.empty else [unequal.to_string(index=False, float_format="{:.3g}".format)]),
+            *self.notes,
+            ", ".join(f"{name} {number}" for name, number in self.versions.items()),
+        ]
+        return "\n\n".join(lines)
 
 
 def check_parity(
@@ -50,33 +87,21 @@ def check_parity(
     x_explain: Data,
     x_train: Data,
     predict_model: Any = None,
-    fixed_features: str | Iterable[Hashable] | None = None,
-    c_int: Sequence[float] | Interval = (0.5, 1),
-    fit_autoregressive_model: str = "ctree",
-    fit_decision: bool = True,
+    *,
     fit_seed: int | None = 1,
-    generate_K: int = 1000,
     generate_seed: int | None = 2,
-    process_measures: Sequence[str] = ("validation", "L0", "L1"),
-    process_return_best_k: int = 1,
-    process_remove_invalid: bool = True,
-    use_mccer: bool | None = None,
-    **tree_arguments: Any,
+    **arguments: Any,
 ) -> ParityReport:
-    """Run mcceR's call in R and in mcce, and compare every stage.
+    """Run `explain_mcce` in R, by mcceR, and in mcce, and compare both runs.
 
     Parameters
     ----------
-    model, x_explain, x_train, predict_model, fixed_features, c_int
+    model, x_explain, x_train, predict_model
         As for `mcce.rcompat.explain_mcce`.
-    fit_seed : int
-        R's seed before fitting.
-    generate_seed : int or None
-        R's seed before generating; None continues the stream of the fit.
-    use_mccer : bool or None
-        Whether mcceR runs R's side; None uses it if installed.
-    **tree_arguments
-        R's arguments of the trees. These and all other parameters are those of `mcce.rcompat.explain_mcce`.
+    fit_seed, generate_seed : int or None
+        R's seeds; None continues the stream of the R session, or of the fit.
+    **arguments
+        The other arguments of `mcce.rcompat.explain_mcce`.
 
     Returns
     -------
@@ -88,171 +113,169 @@ def check_parity(
     >>> air = mcce.datasets.load_airquality(dropna=True)
     >>> report = r_bridge.check_parity(
     ...     lambda X: 2.0 * X["Temp"] - 3 * X["Wind"], air.X.tail(3), air.X.iloc[:-3], fixed_features="Wind",
-    ...     c_int=(-float("inf"), 90), generate_K=200)
-    >>> report.agrees
+    ...     c_int=(-float("inf"), 90), generate_K=200)  # doctest: +SKIP
+    >>> report.agrees  # doctest: +SKIP
     True
     """
-    factuals, train = as_frame(x_explain, "x_explain")[0], as_frame(x_train, "x_train")[0]
-    measures = check_measures(process_measures)
-    fixed = check_fixed(fixed_features, list(train.columns))
-    controls = tree_controls(fit_autoregressive_model, tree_arguments)
-    ends = (c_int.low, c_int.high) if isinstance(c_int, Interval) else (float(c_int[0]), float(c_int[1]))
-    score = score_function(model, predict_model, c_int)
-    if fit_seed is None:
-        raise RBridgeError("fit_seed is None; two programs can only be compared from a common seed: give an integer.")
     r = session()
-    rounding = arithmetic()
-    by_mccer = r.has("mcceR") if use_mccer is None else use_mccer
-    if by_mccer:
-        r.need("mcceR", "check_parity(use_mccer=True)")
-        check_names_for_mccer(train, factuals)
-    run = _ComparisonRun(
-        stages=RStages(train, factuals, generated_like(train, factuals, fixed), by_mccer),
-        engine=fit_autoregressive_model,
-        K=check_count(generate_K, "generate_K"),
-        generate_seed=generate_seed,
-        measures=measures,
-        remove_invalid=process_remove_invalid,
-        fused=rounding == "fused",
-        best_k=check_count(process_return_best_k, "process_return_best_k"),
-        rows=[],
-        notes=[],
-    )
+    r.need("mcceR", "check_parity")
+    factuals, train = as_frame(x_explain, "x_explain"), as_frame(x_train, "x_train")
+    score = score_function(model, predict_model, arguments.get("c_int", (0.5, 1)))
+    call = {**arguments, "fit_seed": fit_seed, "generate_seed": generate_seed}
     before = r.call("begin_stream")
     try:
-        run.compare(score, fixed, ends, fit_decision, fit_seed, controls)
+        start = r.call("random_seed")
+        theirs = run_mccer(score, factuals, train, call)
+        r.call("set_random_seed", start)
+        ours = run_mcce(score, factuals, train, call)
     finally:
-        r.call("end_stream", before)
-    packages = versions()
-    package = ENGINES[fit_autoregressive_model]
-    settings = {
-        "fit_seed": fit_seed,
-        "generate_seed": generate_seed,
-        "generate_K": generate_K,
-        "n_explain": len(factuals),
-        "n_train": len(train),
-        "measures": tuple(measures),
-        "fixed_features": tuple(fixed),
-        **controls,
-    }
-    own = f"R's {package} and sample(), by R code of r_bridge" if package in packages else "R code of r_bridge"
-    return ParityReport(
-        table=pd.DataFrame(run.rows, columns=COLUMNS),
-        engine=fit_autoregressive_model,
-        by=f"mcceR {packages['mcceR']}" if by_mccer else own,
-        notes=(
-            *(() if by_mccer else ["mcceR was not run: R ran its documented method."]),
-            *run.notes,
-            TO_THE_BIT[rounding],
-            *([PARTY_FUSED] if rounding != "separate" and fit_autoregressive_model == "ctree" else []),
-        ),
-        settings=settings,
-        versions=packages,
-    )
+        r.call("set_random_seed", before)
+    settings = {"n_explain": len(factuals), "n_train": len(train), **call}
+    return ParityReport(compare(ours, theirs, factuals, call), settings, versions(), processor_notes())
 
 
 @dataclass(frozen=True)
-class _ComparisonRun:
-    """The state of one comparison: its settings, and the rows of its table and the notes so far."""
+class Run:
+    """One side: its result, leaves of the training rows, predictions of the generated rows, and stream afterwards."""
 
-    stages: RStages
-    engine: str
-    K: int
-    generate_seed: int | None
-    measures: list[str]
-    remove_invalid: bool
-    fused: bool
-    best_k: int
-    rows: list[list[Any]]
-    notes: list[str]
+    result: MCCEResult
+    leaves: pd.DataFrame
+    predictions: Floats
+    stream: npt.NDArray[Any]
 
-    def compare(
-        self,
-        score: Any,
-        fixed: list[Hashable],
-        c_int: tuple[float, float],
-        decision: bool,
-        fit_seed: int,
-        controls: Mapping[str, Any],
-    ) -> None:
-        """Compare all stages."""
-        train, factuals = self.stages.x_train, self.stages.x_explain
-        pred_train = score(train)
-        rng = RGenerator(fit_seed, fused=self.fused)
-        fitted = fit_autoregressive(train, pred_train, fixed, c_int, self.engine, decision, rng, **controls)
-        arguments = (pred_train, fixed, c_int, self.engine, decision, fit_seed, controls)
-        r_fitted = self._in_r("fit", "leaf of each training row", lambda: self.stages.fit(*arguments))
-        if r_fitted is not None:
-            self._compare_fits(fitted, r_fitted, rng)
-        if self.generate_seed is not None:
-            rng = RGenerator(self.generate_seed, fused=self.fused)
-        simulated = generate(factuals, fitted, self.K, rng)
-        sim = None
-        if r_fitted is not None:
-            generated = (r_fitted, self.K, self.generate_seed)
-            sim = self._in_r("generate", "generated rows", lambda: self.stages.generate(*generated))
-        if sim is not None:
-            self._compare_rows("generate", simulated.frame, sim, "generated rows")
-            self._compare_stream("generate", rng)
-        self._compare_processing(fitted, simulated, simulated.frame if sim is None else sim, score)
 
-    def _in_r(self, stage: str, quantity: str, work: Callable[[], Any]) -> Any:
-        """Return R's result of a stage; None, with a note, if R lacks the package or fails."""
-        package = ENGINES[self.engine]
-        try:
-            if stage in ("fit", "generate"):
-                self.stages.r.need(package, f"the stage {stage!r}")
-            return work()
-        except RBridgeError as error:
-            self.rows.append([stage, quantity, 0, 0, np.nan, NOT_COMPARED])
-            self.notes.append(f"{stage}: not compared, and nothing of R's that follows from it. {error}")
-            return None
+def run_mccer(
+    score: Callable[[pd.DataFrame], Floats], factuals: pd.DataFrame, train: pd.DataFrame, call: Mapping[str, Any]
+) -> Run:
+    """Run mcceR."""
+    r, predictions = session(), []
 
-    def _compare_fits(self, fitted: FeatureModel, r_fitted: Any, rng: RGenerator) -> None:
-        theirs = self.stages.leaves(r_fitted)
-        for name in fitted.where_train:
-            ours = fitted.where_train[name]
-            self._add("fit", f"leaf of each training row, {name}", ours, theirs[str(name)])
-            # a last bit may swap the children of a split on mirrored columns; the partition of rows is the same
-            if self.rows[-1][-1] == DIFFERS and same_partition(ours.to_numpy(), theirs[str(name)].to_numpy()):
-                self.rows[-1][-1] = RENUMBERED
-        self._compare_stream("fit", rng)
+    def recorded(rows: pd.DataFrame) -> Floats:
+        predictions.append(score(rows))
+        return predictions[-1]
 
-    def _compare_stream(self, stage: str, rng: RGenerator) -> None:
-        self._add(stage, "random stream afterwards", rng.random_seed, self.stages.random_seed())
+    result = explain_mcce(recorded, factuals, train, return_featuremodel_object=True, return_sim_data=True, **call)
+    leaves = r.parts(r.call("training_leaves", result.featuremodel_object))
+    by_feature = {name: r.numbers(part) for name, part in leaves.items()}
+    return Run(result, pd.DataFrame(by_feature), predictions[-1], r.numbers(r.call("random_seed")))
 
-    def _compare_rows(self, stage: str, ours: pd.DataFrame, theirs: pd.DataFrame, what: str) -> None:
-        for name in ours:
-            self._add(stage, f"{what}, {name}", ours[name], theirs[name])
 
-    def _compare_processing(self, fitted: FeatureModel, simulated: Simulated, sim: pd.DataFrame, score: Any) -> None:
-        ids = np.repeat(np.arange(1, len(self.stages.x_explain) + 1), self.K)
-        same_rows = Simulated.from_frame(sim.assign(id_explain=ids), self.stages.x_explain, fitted)
-        scores = score(sim)
-        options = (self.measures, self.remove_invalid, self.best_k)
-        ours = process(same_rows, scores, *options)
-        names = [str(name) for name in fitted.mutable_features]
-        needed = {"mutable_features": names, "c_int": list(fitted.c_int)}  # the parts of the fit that processing needs
-        theirs = self._in_r("measures", "all", lambda: self.stages.process(sim, scores, needed, *options))
-        if theirs is None:
-            return
-        for name in self.measures:
-            self._add("measures", name, ours.measures[f"measure_{name}"], theirs.measures[name])
-        self._add("ranks", "rank of each row", ours.measures["counterfactual_rank"], theirs.rank)
-        own = process(simulated, score(simulated.frame), *options)
-        self._compare_final(own, theirs, sim, ids, scores)
+def run_mcce(
+    score: Callable[[pd.DataFrame], Floats], factuals: pd.DataFrame, train: pd.DataFrame, call: Mapping[str, Any]
+) -> Run:
+    """Run mcce, on the stream of the R session where mcceR would take it."""
+    r = session()
+    waiting, predictions = [score(train)], []  # before the stream is read
+    seed = call["fit_seed"]
+    fit_stream = RGenerator.from_random_seed(r.numbers(r.call("random_seed"))) if seed is None else RGenerator(seed)
+    stream = fit_stream if call["generate_seed"] is None else RGenerator(call["generate_seed"])
 
-    def _compare_final(
-        self, own: Processed, theirs: RProcessed, sim: pd.DataFrame, ids: npt.NDArray[np.int64], scores: Any
-    ) -> None:
-        best = theirs.best
-        self._add("final rows", "id_explain", own.cf["id_explain"], ids[best])
-        if len(own.cf) == best.size:
-            self._add("final rows", "counterfactual_rank", own.cf["counterfactual_rank"], theirs.rank[best])
-            self._compare_rows("final rows", own.cf[list(sim.columns)], sim.iloc[best], "counterfactuals")
-            self._add("final rows", "pred", own.cf_measures["pred"], scores[best])
+    def predict(_: Any, rows: pd.DataFrame) -> Floats:
+        if waiting:  # the first call is for the training rows
+            return waiting.pop()
+        r.call("set_random_seed", stream.random_seed)
+        predictions.append(score(rows))
+        return predictions[-1]
 
-    def _add(self, stage: str, quantity: str, ours: Any, theirs: Any) -> None:
-        n, different, largest, scale = difference(pd.Series(np.asarray(ours)), pd.Series(np.asarray(theirs)))
-        verdict = EQUAL if not different else ROUNDING if largest <= LAST_DIGITS * scale else DIFFERS
-        self.rows.append([stage, quantity, n, different, largest, verdict])
+    seeds = {"fit_seed": fit_stream, "generate_seed": stream}
+    options = {"return_featuremodel_object": True, "return_sim_data": True}
+    result = rcompat.explain_mcce(None, factuals, train, predict, **{**call, **seeds, **options})
+    assert result.featuremodel_object is not None
+    leaves = result.featuremodel_object.where_train
+    return Run(result, leaves, predictions[-1], r.numbers(r.call("random_seed")))
+
+
+def compare(ours: Run, theirs: Run, factuals: pd.DataFrame, call: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table of a `ParityReport`."""
+    rows: list[list[Any]] = []
+    fitted, rows_of_r = ours.result.featuremodel_object, theirs.result.sim_data
+    assert fitted is not None
+    assert rows_of_r is not None
+    assert ours.result.sim_data is not None
+    for name in ours.leaves:
+        row = ["fit", f"leaf of each training row, {name}", *difference(ours.leaves[name], theirs.leaves[str(name)])]
+        # a last bit may swap the children of a split on mirrored columns; the partition of rows is the same
+        if row[-1] == DIFFERS and same_partition(ours.leaves[name].to_numpy(), theirs.leaves[str(name)].to_numpy()):
+            row[-1] = RENUMBERED
+        rows.append(row)
+    rows += _compare_tables("generate", "generated rows", ours.result.sim_data, rows_of_r)
+    rows.append(["generate", "random stream afterwards", *difference(ours.stream, theirs.stream)])
+    options = {
+        name: call[f"process_{name}"]
+        for name in ("measures", "remove_invalid", "return_best_k")
+        if f"process_{name}" in call
+    }
+    again = rcompat.process(Simulated.from_frame(rows_of_r, factuals, fitted), theirs.predictions, **options)
+    for stage, answer in (("process", again), ("result", ours.result)):
+        rows += _compare_tables(stage, "counterfactuals", answer.cf, theirs.result.cf)
+        rows += _compare_tables(stage, "measures", answer.cf_measures, theirs.result.cf_measures)
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _compare_tables(stage: str, what: str, ours: pd.DataFrame, theirs: pd.DataFrame) -> list[list[Any]]:
+    if list(ours.columns) != list(theirs.columns):
+        return [[stage, f"{what}, names of columns", 1, 1, 1.0, DIFFERS]]
+    return [[stage, f"{what}, {name}", *difference(ours[name], theirs[name])] for name in ours]
+
+
+def difference(ours: Any, theirs: Any) -> tuple[int, int, float, str]:
+    """Return the number of values, of different ones, the largest difference (levels: 1) and the verdict.
+
+    Examples
+    --------
+    >>> from r_bridge.parity import difference
+    >>> difference([1.0, 2.0], [1.0, 2.5])
+    (2, 1, 0.5, 'differs')
+    """
+    a, b = pd.Series(ours), pd.Series(theirs)
+    n = max(len(a), len(b))
+    if len(a) != len(b):
+        return n, abs(len(a) - len(b)), np.inf, DIFFERS
+    if not all(pd.api.types.is_numeric_dtype(column.dtype) for column in (a, b)):
+        different = int((a.astype(object).map(str).to_numpy() != b.astype(object).map(str).to_numpy()).sum())
+        return n, different, float(different > 0), DIFFERS if different else EQUAL
+    x, y = a.to_numpy(dtype=np.float64), b.to_numpy(dtype=np.float64)
+    same = (x == y) | (np.isnan(x) & np.isnan(y))
+    with np.errstate(invalid="ignore"):
+        gap = np.where(same, 0.0, np.abs(x - y))
+    largest = float(np.where(np.isnan(gap), np.inf, gap).max(initial=0.0))
+    values = np.abs(np.concatenate([x, y]))
+    scale = float(values[np.isfinite(values)].max(initial=0.0))
+    if same.all():
+        return n, 0, 0.0, EQUAL
+    return (
+        n,
+        int((~same).sum()),
+        largest,
+        LAST_DIGITS if largest <= TOLERANCE[architecture() == EXACT_ON] * scale else DIFFERS,
+    )
+
+
+def same_partition(ours: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> bool:
+    """Return whether two numberings define the same partition of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from r_bridge.parity import same_partition
+    >>> same_partition(np.array([2, 2, 5]), np.array([7, 7, 3]))
+    True
+    """
+    pairs = len(set(zip(ours.tolist(), theirs.tolist())))
+    return pairs == np.unique(ours).size == np.unique(theirs).size
+
+
+def architecture() -> str:
+    """Return the processor that R was compiled for."""
+    r = session()
+    return r.strings(r.call("architecture"))[0]
+
+
+def processor_notes() -> tuple[str, ...]:
+    """Return what the processor means for a comparison with this R."""
+    if architecture() == EXACT_ON:
+        return ()
+    return (
+        f"R on {architecture()} differs from R on {EXACT_ON} in the last bits: numbers are compared within "
+        f"{TOLERANCE[False]:g} of the largest, and ties between columns may be broken differently.",
+    )

@@ -1,10 +1,9 @@
 """The R session of this process: started on first use, once, and called from one thread.
 
-1. `session` imports rpy2 and starts R on first use; if one is missing, an `RBridgeError` says how to install it.
-2. The functions of ``bridge.R``, ``parity.R`` and ``r/R/conditionals.R`` are in a separate R environment, not in the
-   global one.
-3. `Session.call` runs one of them inside R's handlers: an error of R becomes an `RBridgeError`, a warning an
-   `RWarning`, and R's output is written to the log ``r_bridge``, not to the console.
+1. `session` imports rpy2 and starts R; if one is missing, an `RError` says how to install it.
+2. The functions of ``bridge.R`` and ``r/R/conditionals.R`` are in an R environment of their own.
+3. `Session.call` runs one of them inside R's handlers: an error of R becomes an `RError`, a warning an `RWarning`, and
+   R's output goes to the log ``r_bridge``.
 4. `Session.callback` passes a Python function to R; an exception of it is raised by the enclosing call of R.
 5. `HoldsR` objects are pickled with their R objects; R is started with the same packages before these are read.
 
@@ -16,36 +15,38 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import shutil
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import resources
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mcce.exceptions import InputError, listing
-from r_bridge.errors import RBridgeError, RWarning
-
-LIBRARIES = "LD_LIBRARY_PATH"
+from mcce.exceptions import InputError, MCCEWarning
+from mcce.rcompat.from_r import RError
 
 INSTALL = "pip install 'mcce[r]'"
 GET_R = (
     "Install R (Debian, Ubuntu: apt install r-base-dev; others: https://cran.r-project.org), then rpy2 again: "
     f"{INSTALL}. R elsewhere than on the PATH is found by the environment variable R_HOME."
 )
-R_FILES = ("bridge.R", "parity.R", "r/R/conditionals.R")  # the last is also part of the R package
-PACKAGES = ("rpart", "party", "mcceR")
+OLDEST = (4, 0)  # of R: its data frames keep text, and sample() rejects
+R_FILES = ("bridge.R", "r/R/conditionals.R")  # the second one is also part of the R package
+PACKAGES = ("rpart", "party", "mcceR")  # whose versions matter for parity
 WHERE_FROM = {"mcceR": 'remotes::install_github("NorskRegnesentral/mcceR")'}
-
-NOT_IN_R = re.compile("[\0\ud800-\udfff]")  # a null character ends a text in R; lone surrogates are not UTF-8
+LIBRARIES = "LD_LIBRARY_PATH"
 
 log = logging.getLogger("r_bridge")
 _session: Session | None = None
+
+
+class RWarning(MCCEWarning):
+    """A call of R succeeded with a warning."""
 
 
 def session() -> Session:
@@ -55,6 +56,45 @@ def session() -> Session:
     if _session is None:
         _session = Session(_start_r())
     return _session
+
+
+def r_is_available() -> bool:
+    """Return whether rpy2 and R can be used.
+
+    Examples
+    --------
+    >>> import r_bridge
+    >>> r_bridge.r_is_available() in (True, False)
+    True
+    """
+    try:
+        session()
+    except RError:
+        return False
+    return True
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of R, rpy2 and R's packages rpart, party and mcceR, as far as installed.
+
+    Examples
+    --------
+    >>> import r_bridge
+    >>> "rpart" in r_bridge.versions()  # doctest: +SKIP
+    True
+    """
+    r = session()
+    of_r = dict(zip(("R", *PACKAGES), r.strings(r.call("versions", list(PACKAGES)))))
+    return {name: number for name, number in of_r.items() if number} | {"rpy2": version("rpy2")}
+
+
+def check_thread() -> None:
+    """Raise if called from another thread than the main one."""
+    if threading.current_thread() is not threading.main_thread():
+        raise RError(
+            f"R was called from the thread {threading.current_thread().name!r}, and R has a single thread: Python's "
+            "main one. Call it from there, with n_jobs=1."
+        )
 
 
 class HoldsR:
@@ -75,98 +115,28 @@ def _new_with_r(cls: type[HoldsR], packages: list[str]) -> HoldsR:
     return cls.__new__(cls)
 
 
-def check_thread() -> None:
-    """Raise if called from another thread than the main one."""
-    if threading.current_thread() is not threading.main_thread():
-        raise RBridgeError(
-            f"R was called from the thread {threading.current_thread().name!r}, and R has a single thread: Python's "
-            "main one. Call it from there; samplers and models of r_bridge need no n_jobs."
-        )
-
-
-def r_is_available() -> bool:
-    """Return whether rpy2 and R can be used.
-
-    Examples
-    --------
-    >>> import r_bridge
-    >>> r_bridge.r_is_available() in (True, False)
-    True
-    """
-    try:
-        session()
-    except RBridgeError:
-        return False
-    return True
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of R, rpy2 and R's packages rpart, party and mcceR, as far as installed.
-
-    Examples
-    --------
-    >>> import r_bridge
-    >>> "rpart" in r_bridge.versions()  # doctest: +SKIP
-    True
-    """
-    from importlib.metadata import version
-
-    r = session()
-    found = dict(zip(("R", *PACKAGES), r.strings(r.call("versions", list(PACKAGES)))))
-    return {name: number for name, number in found.items() if number} | {"rpy2": version("rpy2")}
-
-
-def arithmetic() -> str:
-    """Return how R rounds a product and a sum: "separate", "fused" or "other".
-
-    R's `qnorm` is compared with both variants of `mcce.rng.normal`: a compiler may fuse both operations into one that
-    rounds once, as for Debian's R on ARM. "other" is neither: normal numbers may differ from those of mcce in the last
-    bits, and so may rpart's choice between equivalent columns.
-
-    Examples
-    --------
-    >>> import r_bridge
-    >>> r_bridge.arithmetic()  # doctest: +SKIP
-    'separate'
-    """
-    from mcce.rng.r import fill_fused_quantiles, fill_quantiles
-
-    p = np.concatenate([np.arange(1, 1000) / 1000.0, 10.0 ** -np.arange(4.0, 100.0, 4.0)])
-    r = session()
-    theirs, ours = r.numbers(r.call("normal_quantiles", p)), np.empty(p.size)
-    for name, fill in (("separate", fill_quantiles), ("fused", fill_fused_quantiles)):
-        fill(p, ours)
-        if np.array_equal(ours, theirs):
-            return name
-    return "other"
-
-
 def _start_r() -> Any:
-    """Import rpy2 and start R; suppress warnings of both about the environment."""
+    """Import rpy2 and start R, without the warnings of both about the environment."""
     libraries = os.environ.get(LIBRARIES)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             from rpy2 import rinterface
         except ModuleNotFoundError as error:
-            raise RBridgeError(
-                f"the bridge to R needs the Python package rpy2, which is not installed ({error}): {INSTALL}, "
-                "with R 4.0 or newer on the machine."
+            raise RError(
+                f"the bridge to R needs the Python package rpy2, which is not installed ({error}): {INSTALL}, with R "
+                f"{OLDEST[0]}.{OLDEST[1]} or newer on the machine."
             ) from error
         except Exception as error:
-            raise RBridgeError(
-                f"rpy2 is installed but finds no R it can use ({_first_line(error)}). {GET_R}"
-            ) from error
+            raise RError(f"rpy2 is installed but finds no R it can use ({_first_line(error)}). {GET_R}") from error
         try:
             rinterface.initr()
         except Exception as error:
             if shutil.which("R") is None and not os.environ.get("R_HOME"):
-                raise RBridgeError(
+                raise RError(
                     f"rpy2 is installed but finds no R: there is no `R` on the PATH, and R_HOME is not set. {GET_R}"
                 ) from error
-            raise RBridgeError(
-                f"R was found but does not start: {_first_line(error)}. Does `R` start in a shell?"
-            ) from error
+            raise RError(f"R does not start: {_first_line(error)}. Does `R` start in a shell?") from error
     # R adds its folders there, from which a child process of Python would load another Python's library
     if libraries is None:
         os.environ.pop(LIBRARIES, None)
@@ -190,11 +160,14 @@ class Session:
         code = "\n".join(file.read_text(encoding="utf-8") for file in files)
         load = rinterface.evalr("function(code) { e <- new.env(parent = baseenv()); eval(parse(text = code), e); e }")
         self._functions = load(rinterface.StrSexpVector([code]))
+        number = self.strings(self.call("versions", []))[0]
+        if tuple(int(part) for part in number.split(".")[:2]) < OLDEST:
+            raise RError(f"R is version {number}, and the bridge needs {OLDEST[0]}.{OLDEST[1]} or newer. {GET_R}")
 
-    def call(self, name: str, *values: Any, **named: Any) -> Any:
+    def call(self, name: str, *values: Any) -> Any:
         """Call a function of ``bridge.R`` with plain values (see `vector`) or R objects; return an R object."""
         check_thread()
-        arguments = self.named_list([*values, *named.values()], [""] * len(values) + list(named))
+        arguments = self.named_list(values, [""] * len(values))
         self._raised = None
         value, error, warned, printed = self._functions["run"](self._functions[name], arguments)
         for line in self.strings(printed):
@@ -204,7 +177,7 @@ class Session:
             raise raised
         if len(error):
             message, where = self.strings(error)
-            raise RBridgeError(f"R refused, in {where or 'an expression'}: {message}")
+            raise RError(f"R stopped in {where or 'an expression'}: {message}")
         for line in self.strings(warned):
             warnings.warn(f"R warns: {line}", RWarning, stacklevel=3)
         return value
@@ -212,17 +185,15 @@ class Session:
     @contextmanager
     def callback(self, function: Callable[..., Any]) -> Iterator[Any]:
         """Yield an R function that calls a Python function of R objects; it is valid inside `with`."""
-        # rpy2 never frees what it passes to R: pass a list, and empty it at the end
-        held: list[Any] = [self, function]
+        held: list[Any] = [self, function]  # rpy2 never frees what it passes to R: empty the list at the end
 
         def guarded(*values: Any) -> Any:
-            owner, wanted = held
-            # rpy2 would log the exception and return NULL, and R would fail elsewhere
-            try:
-                return wanted(*values)
+            owner, called = held
+            try:  # rpy2 would log the exception and return NULL, and R would fail elsewhere
+                return called(*values)
             except BaseException as error:
                 owner._raised = error
-                return owner.ri.NULL
+                return owner.with_class(owner.character([str(error)]), "raised_in_python")
 
         python_function = self.ri.rternalize(guarded)
         r_function, end = self._functions["forward"](python_function)
@@ -233,15 +204,19 @@ class Session:
             held.clear()
             del python_function  # R holds only its address: keep it alive up to here
 
+    def has(self, package: str) -> bool:
+        """Return whether a package of R is installed."""
+        return bool(self.call("has_package", package)[0])
+
     def need(self, package: str, what: str) -> None:
         """Raise if a package of R is missing; `what` names the caller that needs it."""
         if not self.has(package):
             code = WHERE_FROM.get(package, f'install.packages("{package}")')
-            raise RBridgeError(f"{what} needs R's package {package}, which is not installed; in R: {code}")
+            raise RError(f"{what} needs R's package {package}, which is not installed; in R: {code}")
 
-    def has(self, package: str) -> bool:
-        """Return whether a package of R is installed."""
-        return bool(self.call("has_package", package)[0])
+    def evaluate(self, code: str, data: Any = None) -> Any:
+        """Return the value of R code; `data` is a variable in it."""
+        return self.call("evaluate", code, data)
 
     def vector(self, value: Any) -> Any:
         """Return an R object of None, a scalar, a sequence or array of one type, or a dict; R objects are unchanged."""
@@ -253,18 +228,18 @@ class Session:
             return self.named_list(list(value.values()), list(value))
         if isinstance(value, np.ndarray):
             return self.array(value)
-        many = list(value) if isinstance(value, (list, tuple)) else [value]
-        if all(isinstance(v, str) for v in many):
-            return self.character(many)
-        array = np.asarray(many)
+        elements = list(value) if isinstance(value, (list, tuple)) else [value]
+        if all(isinstance(element, str) for element in elements):
+            return self.character(elements)
+        array = np.asarray(elements)
         if array.dtype.kind not in "biuf":
-            raise RBridgeError(f"{value!r} cannot be written as a vector of R; give numbers, text, booleans or a dict.")
+            raise RError(f"{value!r} cannot be written as a vector of R; give numbers, text, booleans or a dict.")
         return self.array(array)
 
     def character(self, texts: Sequence[str | None]) -> Any:
         """Write texts as a character vector; None is NA."""
         for text in texts:
-            if text is not None and NOT_IN_R.search(text):
+            if text is not None and ("\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text)):
                 raise InputError(
                     f"{text!r} holds a null character or half of a surrogate pair, which R cannot hold; replace it."
                 )
@@ -280,9 +255,9 @@ class Session:
 
     def named_list(self, values: Sequence[Any], names: Sequence[str]) -> Any:
         """Return a named list of R."""
-        made = self.ri.ListSexpVector([self.vector(v) for v in values])
-        made.do_slot_assign("names", self.character(names))
-        return made
+        vector = self.ri.ListSexpVector([self.vector(value) for value in values])
+        vector.do_slot_assign("names", self.character(names))
+        return vector
 
     def with_class(self, value: Any, *classes: str) -> Any:
         """Return an R object with a class set by R; R does not dispatch on an attribute alone."""
@@ -291,14 +266,10 @@ class Session:
 
     def strings(self, vector: Any) -> list[str]:
         """Read a character vector of R; NA is the empty text."""
-        return ["" if v is self.ri.NA_Character else str(v) for v in vector]
-
-    def texts(self, vector: Any) -> list[str | None]:
-        """Read a character vector of R; NA is None."""
-        return [None if v is self.ri.NA_Character else str(v) for v in vector]
+        return ["" if text is self.ri.NA_Character else str(text) for text in vector]
 
     def numbers(self, vector: Any) -> npt.NDArray[Any]:
-        """Read a numeric vector of R as a copy: float64 for doubles, int32 for integers and booleans (NA: smallest)."""
+        """Read a numeric vector of R as a copy: float64 for doubles, int32 for integers and logicals (NA: smallest)."""
         if not len(vector):
             return np.empty(0)
         values = np.array(vector.memoryview())
@@ -309,6 +280,3 @@ class Session:
     def parts(self, value: Any) -> dict[str, Any]:
         """Read a named list of R."""
         return dict(zip(self.strings(value.names), value)) if len(value) else {}
-
-    def __repr__(self) -> str:
-        return f"Session(R with {listing([p for p in PACKAGES if self.has(p)])})"

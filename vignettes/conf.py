@@ -1,9 +1,13 @@
-"""Sphinx: the site of vignettes and API reference. Every cell is run when it is built; an error fails the build."""
+"""Sphinx: the site of pages and API reference. Every cell is run when it is built; an error or a warning fails it."""
+
+import os
 
 from docutils import nodes
 from latex2mathml.converter import convert
 
 import mcce
+
+os.environ.pop("MPLBACKEND", None)  # the pages draw inline
 
 project = "mcce"
 author = "the mcce developers"
@@ -24,15 +28,11 @@ nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
-nb_output_stderr = "remove"  # warnings of the loans' past event; tests let no page warn of anything else
+nb_output_stderr = "remove-warn"  # pages show no warnings; with -W one fails the build
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
-
-copybutton_prompt_text = r">>> |\.\.\. "  # what is copied can be run: no prompts, no output
-copybutton_prompt_is_regexp = True
-copybutton_selector = "div.cell_input pre, div.highlight-default pre, div.highlight-toml pre, div.highlight-shell pre"
 
 
 def _write_math(translator, node, display):
@@ -43,8 +43,7 @@ def _write_math(translator, node, display):
 
 def setup(app):
     """Register the renderer of formulas."""
-    app.add_html_math_renderer(
-        "mathml",
-        (lambda translator, node: _write_math(translator, node, "inline"), None),
-        (lambda translator, node: _write_math(translator, node, "block"), None),
+    inline, block = (
+        (lambda *place, display=display: _write_math(*place, display), None) for display in ("inline", "block")
     )
+    app.add_html_math_renderer("mathml", inline, block)

@@ -1,416 +1,264 @@
-"""The grammar of rules: text to a tree of frozen nodes. No Python code is evaluated.
+"""The language of rules and formulas: one expression in Python's grammar, read by `ast` and checked by a whitelist.
 
-1. The text is split into tokens: numbers, text in quotes, names (bare or in backticks), signs.
-2. Recursive descent, lowest precedence first::
-
-       rule       = "if" either "then" rule ["else" rule] | either
-       either     = both {"or" both}
-       both       = negation {"and" negation}
-       negation   = "not" negation | comparison
-       comparison = sum {("==" | "!=" | "<" | "<=" | ">" | ">=") sum} | sum ["not"] "in" "[" sum {"," sum} "]"
-       sum        = product {("+" | "-") product}
-       product    = sign {("*" | "/") sign}
-       sign       = "-" sign | atom
-       atom       = number | text | "true" | "false" | name | function "(" rule {"," rule} ")" | "(" rule ")"
-                    | "if" "(" rule "," rule "," rule ")"
-
-   The functions are those of `FUNCTIONS`. ``if (...)`` is a function if its brackets contain a comma.
-3. `mcce.constraints.meaning` checks the types of the parts against a table.
+It has numbers, texts in quotes, names of columns (unusual ones in `backticks`, dots allowed), ``+ - * / **``,
+comparisons (also chained), ``in [...]``, ``and``, ``or``, ``not``, ``a if condition else b``, ``was(column)`` and the
+functions of `FUNCTIONS`. Nothing is executed: `mcce.constraints.formula` computes the parts of the tree with numpy. The
+length of a text and the number and depth of its parts are limited, and an exponent is a small number.
 """
 
 from __future__ import annotations
 
+import ast
+import keyword
 import re
-from collections.abc import Callable
+import warnings
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import NoReturn
 
 from mcce.exceptions import InputError, did_you_mean, spell
-from mcce.wording import MOST_QUOTED
 
-
-@dataclass(frozen=True)
-class Node:
-    """A part of a rule; `at` is its position in the text."""
-
-    at: int = field(compare=False, kw_only=True, default=0)
-
-
-@dataclass(frozen=True)
-class Number(Node):
-    """A number."""
-
-    value: float
-
-
-@dataclass(frozen=True)
-class Text(Node):
-    """Text in quotes: a level or a date."""
-
-    value: str
-
-
-@dataclass(frozen=True)
-class Truth(Node):
-    """True or false."""
-
-    value: bool
-
-
-@dataclass(frozen=True)
-class NameOf(Node):
-    """A column; with `was`, the factual's value."""
-
-    name: str
-    was: bool = False
-
-
-@dataclass(frozen=True)
-class Missing(Node):
-    """Whether a value is missing."""
-
-    name: NameOf
-
-
-@dataclass(frozen=True)
-class Call(Node):
-    """A function of numbers, or of a difference of dates."""
-
-    function: str
-    arguments: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class IfValue(Node):
-    """One value where a condition holds, another elsewhere."""
-
-    condition: Node
-    then: Node
-    otherwise: Node
-
-
-@dataclass(frozen=True)
-class Negative(Node):
-    """A negated number."""
-
-    value: Node
-
-
-@dataclass(frozen=True)
-class Arithmetic(Node):
-    """A sum, difference, product or quotient."""
-
-    sign: str
-    left: Node
-    right: Node
-
-
-@dataclass(frozen=True)
-class ComparisonOf(Node):
-    """A chain of comparisons, all of which must hold."""
-
-    values: tuple[Node, ...]
-    signs: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Member(Node):
-    """Whether a value is, or is not, in a list."""
-
-    value: Node
-    among: tuple[Node, ...]
-    negated: bool
-
-
-@dataclass(frozen=True)
-class AllOf(Node):
-    """Conditions that must all hold."""
-
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class AnyOf(Node):
-    """Conditions of which one must hold."""
-
-    parts: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class Negation(Node):
-    """A condition that must not hold."""
-
-    part: Node
-
-
-@dataclass(frozen=True)
-class If(Node):
-    """A condition that must hold where another one does; `otherwise` must hold elsewhere."""
-
-    condition: Node
-    then: Node
-    otherwise: Node | None
-
-
-MOST_LETTERS = 100_000
-MOST_TOKENS = 400
-MOST_NESTED = 30
-COMPARISONS = ("==", "!=", "<=", ">=", "<", ">")
+MOST_CHARACTERS, MOST_PARTS, MOST_NESTED = 10_000, 2_000, 100
+MOST_SHOWN = 60  # characters of a text in a message
 FUNCTIONS: dict[str, tuple[int, int | None]] = {  # least and greatest number of arguments
-    **dict.fromkeys(("abs", "exp", "log", "sqrt", "days", "months", "years", "was", "missing"), (1, 1)),
-    **dict.fromkeys(("round", "floor", "ceil", "trunc"), (1, 2)),
-    **dict.fromkeys(("min", "max"), (2, None)),
-    "if": (3, 3),
+    **dict.fromkeys(("abs", "ceil", "exp", "floor", "log", "missing", "sqrt"), (1, 1)),
+    **dict.fromkeys(("max", "min"), (2, None)),
+    "round": (1, 2),
 }
-WORDS = ("if", "then", "else", "and", "or", "not", "in")
-_TRUTH = {"true": True, "True": True, "false": False, "False": False}
-# The lookahead prevents backtracking into a number, so that time is linear in its digits.
-_TOKEN = re.compile(
-    r"""\s*(?:(?=(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))(?P=number)(?!\w)
-        |(?P<text>'[^']*'|"[^"]*")
-        |(?P<quoted>`[^`]+`)
-        |(?P<name>[^\W\d][\w.]*)
-        |(?P<sign>==|!=|<=|>=|[-+*/()\[\],<>]))""",
-    re.VERBOSE,
+_PIECE = re.compile(
+    r"""(?P<text>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")
+      | `(?P<name>[^`]+)`
+      | (?P<wrong>=>|=<|<>|&&?|\|\|?|!(?!=)|(?<![=!<>:])=(?!=)|\^|//|%|[≤≥≠−–×÷]|["'`])
+      | (?P<word>[^\W\d]\w*)
+      | (?P<space>\s)""",
+    re.VERBOSE | re.DOTALL,
 )
+_REMEDIES = {
+    **{"=>": ">=", "=<": "<=", "<>": "!=", "&": "and", "&&": "and", "|": "or", "||": "or", "!": "not", "=": "=="},
+    **{"^": "**", "≤": "<=", "≥": ">=", "≠": "!=", "−": "-", "–": "-", "×": "*", "÷": "/"},
+}
+_ALLOWED = (ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Compare, ast.IfExp, ast.Call, ast.Name, ast.Attribute, ast.Constant)
+_OPERATORS = (ast.Not, ast.USub, ast.UAdd, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 
 
 @dataclass(frozen=True)
-class Token:
-    """A token: its kind, its text and its position."""
+class Expression:
+    """A text as a tree whose parts all belong to the language; made by `parse`.
 
-    kind: str
+    Attributes
+    ----------
+    text : the text as given.
+    what : what it is, for messages: "rule", "relation", or a formula.
+    tree : the tree of its parts.
+    """
+
     text: str
-    at: int
+    what: str
+    tree: ast.expr = field(repr=False, compare=False)
+    read: str = field(repr=False, compare=False)  # the text as Python reads it: names in backticks are replaced
+    origin: tuple[int, ...] = field(repr=False, compare=False)  # place in `text` of each character of `read`
+    quoted: dict[str, str] = field(repr=False, compare=False)  # replacement and name
+
+    def name(self, node: ast.expr) -> str | None:
+        """Return the name of a column, None for other parts."""
+        if isinstance(node, ast.Name):
+            return self.quoted.get(node.id, node.id)
+        if isinstance(node, ast.Attribute):
+            owner = self.name(node.value)
+            return None if owner is None else f"{owner}.{self.quoted.get(node.attr, node.attr)}"
+        return None
+
+    def text_of(self, node: ast.AST) -> str:
+        """Return a part as it was written."""
+        begin, end = self._place(node, "col_offset"), self._place(node, "end_col_offset")
+        return self.text[self.origin[begin] : self.origin[end]].strip()
+
+    def refuse(self, node: ast.AST, wrong: str) -> NoReturn:
+        """Raise an error at the position of a part."""
+        raise _error(self.text, self.what, self.origin[self._place(node, "col_offset")], wrong)
+
+    def _place(self, node: ast.AST, which: str) -> int:
+        return len(self.read.encode()[: getattr(node, which)].decode())  # ast counts bytes
 
 
-def parse(text: str) -> Node:
-    """Return the tree of a rule.
+def parse(text: str, what: str = "rule") -> Expression:
+    """Return the tree of a text; raise if it is not in the language.
 
     Examples
     --------
     >>> from mcce.constraints.grammar import parse
-    >>> parse("a < 2")
-    ComparisonOf(at=0, values=(NameOf(at=0, name='a', was=False), Number(at=4, value=2.0)), signs=('<',))
+    >>> parse("savings => 3 * rent")
+    Traceback (most recent call last):
+    mcce.exceptions.InputError: rule 'savings => 3 * rent', at character 9: '=>' is not an operator; write '>='.
     """
-    return _Parser(text).whole()
+    if not isinstance(text, str) or not text.strip():
+        raise InputError(f"{what} is {spell(text)}; give a text such as 'savings >= 3 * rent'.")
+    if len(text) > MOST_CHARACTERS:
+        raise _error(text, what, MOST_CHARACTERS, f"it has more than {MOST_CHARACTERS:,} characters; split it.")
+    read, origin, quoted = _readable(text, what)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # backslashes in texts
+        try:
+            tree = ast.parse(read, mode="eval").body
+        except SyntaxError as error:
+            place = origin[min(error.offset or len(origin), len(origin)) - 1]
+            hint = "unusual names of columns belong in `backticks`, levels and dates in quotes"
+            raise _error(text, what, place, f"{error.msg}; {hint}.") from None
+        except (ValueError, RecursionError, MemoryError):
+            raise _error(text, what, 0, "it is nested too deep, or holds a character of no text; split it.") from None
+    expression = Expression(text, what, tree, read, origin, quoted)
+    _check(expression)
+    return expression
 
 
-def refuse(text: str, at: int, wrong: str) -> NoReturn:
-    """Raise an error about a position in a rule."""
-    where = f"at character {at + 1}" if at < len(text) else "at its end"
-    raise InputError(f"rule {_around(text, at)}, {where}: {wrong}")
+def _readable(text: str, what: str) -> tuple[str, tuple[int, ...], dict[str, str]]:
+    """Return the text for `ast`: names in backticks or beyond ASCII replaced, whitespace as blanks."""
+    parts: list[str] = []
+    origin: list[int] = []
+    quoted: dict[str, str] = {}
+    place = len(text) - len(text.lstrip())
 
+    def add(part: str, begin: int, end: int) -> None:
+        parts.append(part)
+        length = end - begin
+        origin.extend(begin + min(k, length - 1) for k in range(len(part)))
 
-def _around(text: str, at: int) -> str:
-    """Return a rule in quotes; of a long rule, the part around a position."""
-    width = MOST_QUOTED - 10
-    if len(text) <= width:
-        return spell(text)
-    begin = max(0, min(at - width // 2, len(text) - width))
-    end = begin + width
-    return spell(f"{'...' if begin else ''}{text[begin:end]}{'...' if end < len(text) else ''}")
-
-
-def tokens_of(text: str) -> list[Token]:
-    if len(text) > MOST_LETTERS:
-        refuse(text, MOST_LETTERS, f"it has more than {MOST_LETTERS:,} characters; split it into several rules.")
-    found = []
-    place, end = 0, len(text.rstrip())
-    while place < end:
-        match = _TOKEN.match(text, place, end)
-        if match is None:
-            at = place + len(text[place:]) - len(text[place:].lstrip())
-            _refuse_sign(text, at)
-        assert match.lastgroup is not None
-        found.append(Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
-        place = match.end()
-        if len(found) > MOST_TOKENS:
-            refuse(text, place, f"it has more than {MOST_TOKENS} words and signs; split it into several rules.")
-    return [*found, Token("end", "", len(text))]
-
-
-def _refuse_sign(text: str, at: int) -> NoReturn:
-    sign = text[at]
-    if sign in "'\"`":
-        refuse(text, at, f"the text after {sign} is not closed; close it.")
-    remedy = {"=": "write == to compare.", "!": "write != or not.", "&": "write and.", "|": "write or."}
-    remedy["^"] = "write x * x."
-    refuse(text, at, f"{sign!r} is not valid here; {remedy.get(sign, 'put unusual column names in `backticks`.')}")
-
-
-class _Parser:
-    """A recursive descent parser, one method for each line of the grammar."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = tokens_of(text)
-        self.place = 0
-        self.nested = 0
-
-    @property
-    def now(self) -> Token:
-        return self.tokens[self.place]
-
-    def whole(self) -> Node:
-        if self.now.kind == "end":
-            refuse(self.text, 0, "it is empty; write for example 'savings >= 3 * rent'.")
-        found = self.rule()
-        if self.now.kind != "end":
-            self.refuse_now("expected the end, or a sign such as +, >=, and")
-        return found
-
-    def refuse_now(self, expected: str) -> NoReturn:
-        got = "nothing more" if self.now.kind == "end" else spell(self.now.text)
-        refuse(self.text, self.now.at, f"{expected}, got {got}.")
-
-    def takes(self, *texts: str) -> str | None:
-        """Consume the next token if it is one of these words or signs."""
-        if self.now.kind in ("name", "sign") and self.now.text in texts:
-            self.place += 1
-            return self.tokens[self.place - 1].text
-        return None
-
-    def needs(self, text: str) -> None:
-        if self.takes(text) is None:
-            self.refuse_now(f"expected {text!r}")
-
-    def deeper(self) -> None:
-        self.nested += 1
-        if self.nested > MOST_NESTED:
-            refuse(self.text, self.now.at, f"it is nested more than {MOST_NESTED} deep; split it into several rules.")
-
-    def rule(self) -> Node:
-        self.deeper()
-        at = self.now.at
-        if not self.calls_if() and self.takes("if"):
-            condition = self.either()
-            self.needs("then")
-            then = self.rule()
-            found: Node = If(condition, then, self.rule() if self.takes("else") else None, at=at)
+    while place < len(text):
+        found = _PIECE.match(text, place)
+        end = place + 1 if found is None else found.end()
+        piece = text[place:end]
+        if found is None or found["text"] is not None:
+            add(piece.replace("\n", " "), place, end)
+        elif found["wrong"] is not None:
+            raise _error(text, what, place, _wrong_sign(piece))
+        elif found["space"] is not None:
+            add(" ", place, end)
+        elif found["word"] == "then":
+            raise _error(text, what, place, "'then' is not an operator; write 'B if A else True' for 'if A then B'.")
+        elif found["name"] is not None or not piece.isascii():  # Python rewrites some letters in names
+            alias = next(a for k in range(len(quoted), 2 * MOST_CHARACTERS) if (a := f"_name{k}_") not in text)
+            quoted[alias] = piece if found["name"] is None else found["name"]
+            add(alias, place, end)
         else:
-            found = self.either()
-        self.nested -= 1
-        return found
+            add(piece, place, end)
+        place = end
+    return "".join(parts), (*origin, len(text)), quoted
 
-    def calls_if(self) -> bool:
-        """Return whether the function if(condition, a, b) begins here: its brackets contain a comma."""
-        if [token.text for token in self.tokens[self.place : self.place + 2]] != ["if", "("]:
-            return False
-        depth = 0
-        for token in self.tokens[self.place + 1 :]:
-            if token.kind != "sign":
-                continue
-            depth += (token.text in "([") - (token.text in ")]")
-            if depth == 0 or (depth == 1 and token.text == ","):
-                return depth == 1
-        return False
 
-    def either(self) -> Node:
-        at, parts = self.now.at, [self.both()]
-        while self.takes("or"):
-            parts.append(self.both())
-        return parts[0] if len(parts) == 1 else AnyOf(tuple(parts), at=at)
+def _wrong_sign(sign: str) -> str:
+    if sign in "'\"`":
+        return f"the text after {sign} is not closed; close it."
+    if sign in ("//", "%"):
+        return f"{sign!r} is not supported; write floor(a / b), or a - b * floor(a / b)."
+    return f"{sign!r} is not an operator; write {_REMEDIES[sign]!r}."
 
-    def both(self) -> Node:
-        at, parts = self.now.at, [self.negation()]
-        while self.takes("and"):
-            parts.append(self.negation())
-        return parts[0] if len(parts) == 1 else AllOf(tuple(parts), at=at)
 
-    def negation(self) -> Node:
-        at = self.now.at
-        if not self.takes("not"):
-            return self.comparison()
-        self.deeper()
-        found = Negation(self.negation(), at=at)
-        self.nested -= 1
-        return found
+def _error(text: str, what: str, at: int, wrong: str) -> InputError:
+    """Return an error about a position; of a long text, the part around it is shown."""
+    begin = max(0, min(at - MOST_SHOWN // 2, len(text) - MOST_SHOWN))
+    end = begin + MOST_SHOWN
+    shown = f"{'...' if begin else ''}{text[begin:end]}{'...' if end < len(text) else ''}"
+    where = f"at character {at + 1}" if at < len(text.rstrip()) else "at its end"
+    return InputError(f"{what} {spell(shown)}, {where}: {wrong}")
 
-    def comparison(self) -> Node:
-        at, values, signs = self.now.at, [self.sum()], []
-        while sign := self.takes(*COMPARISONS):
-            signs.append(sign)
-            values.append(self.sum())
-        if signs:
-            return ComparisonOf(tuple(values), tuple(signs), at=at)
-        follows = self.tokens[min(self.place + 1, len(self.tokens) - 1)]
-        if self.now.text == "not" and follows.text == "in":
-            self.place += 2
-            return Member(values[0], self.members(), True, at=at)
-        return Member(values[0], self.members(), False, at=at) if self.takes("in") else values[0]
 
-    def members(self) -> tuple[Node, ...]:
-        self.needs("[")
-        return self.listed(self.sum, "]")
+def _check(expression: Expression) -> None:
+    """Raise if a part of the tree does not belong to the language."""
+    waiting: list[tuple[ast.expr, int]] = [(expression.tree, 1)]
+    n_parts = 0
+    while waiting:
+        node, depth = waiting.pop()
+        n_parts += 1
+        if depth > MOST_NESTED or n_parts > MOST_PARTS:
+            expression.refuse(node, f"it has more than {MOST_PARTS} parts, or is nested {MOST_NESTED} deep; split it.")
+        if not isinstance(node, _ALLOWED):
+            expression.refuse(node, f"{spell(expression.text_of(node))} is not part of the language of rules.")
+        waiting += [(part, depth + 1) for part in _parts(expression, node)]
 
-    def listed(self, one: Callable[[], Node], closing: str) -> tuple[Node, ...]:
-        found = [one()]
-        while self.takes(","):
-            found.append(one())
-        self.needs(closing)
-        return tuple(found)
 
-    def sum(self) -> Node:
-        at, found = self.now.at, self.product()
-        while sign := self.takes("+", "-"):
-            found = Arithmetic(sign, found, self.product(), at=at)
-        return found
+def _parts(expression: Expression, node: ast.expr) -> list[ast.expr]:
+    """Return the parts of an allowed part; raise if its operator, value or function is not allowed."""
+    if isinstance(node, ast.Constant):
+        _check_constant(expression, node)
+    elif isinstance(node, ast.Attribute):
+        if expression.name(node) is None:
+            expression.refuse(node, f"{spell(expression.text_of(node))} is not a column.")
+        return []
+    elif isinstance(node, ast.Call):
+        _check_call(expression, node)
+        return node.args
+    elif isinstance(node, ast.Compare):
+        if any(isinstance(sign, (ast.Is, ast.IsNot)) for sign in node.ops):
+            expression.refuse(node, "'is' is not an operator; write '==' or '!='.")
+        if any(isinstance(sign, (ast.In, ast.NotIn)) for sign in node.ops):
+            members = node.comparators[0]
+            if len(node.ops) > 1 or not isinstance(members, (ast.List, ast.Tuple)) or not members.elts:
+                expression.refuse(node, "'in' takes one list, as in job in ['clerk', 'pilot'].")
+            return [node.left, *members.elts]
+    elif isinstance(node, (ast.BinOp, ast.UnaryOp)):
+        if not isinstance(node.op, _OPERATORS):
+            expression.refuse(node, f"{spell(expression.text_of(node))} has an operator that is not supported.")
+        if isinstance(node.op, ast.Pow):
+            power = node.right.operand if isinstance(node.right, ast.UnaryOp) else node.right
+            value = power.value if isinstance(power, ast.Constant) else None
+            if not isinstance(value, (int, float)) or isinstance(value, bool) or value > 10:
+                expression.refuse(node.right, "an exponent is a number from -10 to 10, as in x ** 2.")
+    return [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr)]
 
-    def product(self) -> Node:
-        at, found = self.now.at, self.sign()
-        while sign := self.takes("*", "/"):
-            found = Arithmetic(sign, found, self.sign(), at=at)
-        return found
 
-    def sign(self) -> Node:
-        at = self.now.at
-        if not self.takes("-"):
-            return self.atom()
-        self.deeper()
-        found = Negative(self.sign(), at=at)
-        self.nested -= 1
-        return found
+def _check_constant(expression: Expression, node: ast.Constant) -> None:
+    if isinstance(node.value, (bool, str)):
+        return
+    if not isinstance(node.value, (int, float)):
+        fix = "write missing(column)" if node.value is None else "write a number or a text in quotes"
+        expression.refuse(node, f"{spell(expression.text_of(node))} is not a value; {fix}.")
+    if not abs(node.value) < 1e300:
+        expression.refuse(node, "the number is too large.")
 
-    def atom(self) -> Node:
-        token = self.now
-        if self.takes("("):
-            found = self.rule()
-            self.needs(")")
-            return found
-        is_word = token.kind == "name" and token.text in WORDS and not self.calls_if()
-        if token.kind == "end" or token.kind == "sign" or is_word:
-            self.refuse_now("expected a number, a level in quotes or a column")
-        self.place += 1
-        if token.kind == "number":
-            value = float(token.text)
-            return Number(value, at=token.at) if isfinite(value) else refuse(self.text, token.at, "it is too large.")
-        if token.kind == "text":
-            return Text(token.text[1:-1], at=token.at)
-        if token.kind == "quoted":
-            return NameOf(token.text[1:-1], at=token.at)
-        if self.takes("("):
-            return self.call(token)
-        if token.text in _TRUTH:
-            return Truth(_TRUTH[token.text], at=token.at)
-        return NameOf(token.text, at=token.at)
 
-    def call(self, token: Token) -> Node:
-        function, at = token.text, token.at
-        if function not in FUNCTIONS:
-            refuse(self.text, at, f"there is no function {spell(function)}; {did_you_mean(function, FUNCTIONS)}")
-        arguments = self.listed(self.rule, ")")
-        least, most = FUNCTIONS[function]
-        if not least <= len(arguments) <= (most or len(arguments)):
-            takes = "two values or more" if most is None else f"{least} to {most} values"
-            takes = f"{least} value{'s' if least > 1 else ''}" if least == most else takes
-            refuse(self.text, at, f"{function}() takes {takes}, got {len(arguments)}.")
-        if function == "if":
-            return IfValue(*arguments, at=at)
-        if function not in ("was", "missing"):
-            return Call(function, arguments, at=at)
-        column = arguments[0]
-        if not isinstance(column, NameOf) or (column.was and function == "was"):
-            refuse(self.text, at, f"{function}() takes a column, as in {function}(age).")
-        return NameOf(column.name, was=True, at=column.at) if function == "was" else Missing(column, at=at)
+def _check_call(expression: Expression, node: ast.Call) -> None:
+    function = expression.name(node.func)
+    known = {**FUNCTIONS, "was": (1, 1)}
+    if function not in known:
+        hint = {"if": "write 'a if condition else b'"}.get(str(function), did_you_mean(function, known))
+        expression.refuse(node, f"there is no function {spell(function or expression.text_of(node.func))}; {hint}")
+    least, most = known[function]
+    if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
+        expression.refuse(node, f"{function}() takes plain values only.")
+    if not least <= len(node.args) <= (most or len(node.args)):
+        takes = f"{least} or more" if most is None else str(least) if least == most else f"{least} to {most}"
+        expression.refuse(node, f"{function}() takes {takes} value{'s' if takes != '1' else ''}, got {len(node.args)}.")
+    if function in ("was", "missing"):
+        column = node.args[0]
+        is_factual = function == "missing" and isinstance(column, ast.Call) and expression.name(column.func) == "was"
+        if expression.name(column) is None and not is_factual:
+            expression.refuse(node, f"{function}() takes a column, as in {function}(age).")
+    if function == "round" and len(node.args) > 1 and decimals_of(node.args[1]) is None:
+        expression.refuse(node.args[1], "the decimals of round() are a whole number from -12 to 12.")
+
+
+def decimals_of(node: ast.expr) -> int | None:
+    """Return a whole number from -12 to 12 that a part writes out; None for other parts."""
+    negative = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+    number = node.operand if negative else node  # type: ignore[attr-defined]
+    if not isinstance(number, ast.Constant) or type(number.value) is not int or number.value > 12:
+        return None
+    return -number.value if negative else number.value
+
+
+_BARE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\Z", re.ASCII)
+
+
+def column_text(name: object) -> str | None:
+    """Return the name of a column as a rule writes it; None if it cannot (it holds a backtick).
+
+    Examples
+    --------
+    >>> from mcce.constraints.grammar import column_text
+    >>> column_text("loan.amount"), column_text("hours per week"), column_text("in")
+    ('loan.amount', '`hours per week`', '`in`')
+    """
+    text = str(name)
+    words = {*keyword.kwlist, "then", "true", "false"}
+    if _BARE.match(text) and words.isdisjoint(text.split(".")):
+        return text
+    return f"`{text}`" if text and "`" not in text else None

@@ -1,1 +1,1 @@
-"""The search for counterfactuals: pools of draws, candidates, their order, searches and finishing steps."""
+"""The explanation: draw, select (plain or sparse), confirm, tabulate."""

@@ -1,251 +1,162 @@
-"""Crossed candidates: a factual with the values of one or a few features of a drawn row.
+"""Crossings: a factual with the values of one, two or three columns of one draw.
 
-Crossed candidates change few features and need no further draws:
+1. For each set of columns, keep the distinct tuples of values in the draws of a pool; the values of a tuple come from
+   the same draw, which preserves their dependence.
+2. For a factual, keep the tuples that differ from it in all their columns, at most `MOST`: half of them the nearest
+   ones by the sum of steps, and half evenly spread over the rest, because the nearest may all be too near.
+3. Of a single number with many values, evenly spaced ones are kept, so that every column has its share of `MOST`.
 
-1. Number the distinct values of every mutable feature, in the draws of all pools at once.
-2. For every set of L features, keep the distinct tuples of values in the draws. All values of a tuple are from the same
-   draw, so that their dependence is preserved.
-3. For a factual, take the tuples that differ from it in all L features. If there are many, half of the examined tuples
-   are the nearest, and the other half is spread over all. Of a single number with many values, every second, third, ...
-   value is examined, counted from the factual's value on both sides. Skipped values are examined when a neighbouring
-   value is chosen (`mcce.explain.refine`).
-
-A known value is never crossed with a missing one: removing a known value is not actionable.
+No known value is crossed with a missing one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
 import numpy as np
 import pandas as pd
 
-from mcce.base.arrays import Bools, Floats, Ints
-from mcce.distances.measures import Distance, stack
-from mcce.explain.kernels import mark_first, sum_steps
+from mcce._utils import Floats, Ints
+from mcce.explain.draw import Pools
+from mcce.explain.kernels import mark_distinct, nearest_tuples
 
-MOST_VALUES = 24  # values of a single number that are examined first
-MOST_TUPLES = 60_000  # examined tuples of a pool; of its first draws if there are more
-FEWEST_DRAWS = 200  # fewest draws whose tuples are examined
-
-
-@lru_cache(maxsize=16)
-def _sets(n_columns: int, size: int) -> Ints:
-    """Return all sets of a given size of some columns, one per row."""
-    return np.array(list(combinations(range(n_columns), size)), dtype=np.int64)
+MOST = 256  # crossings of a factual and a size: twice as many find hardly fewer changes, for twice the queries
+MOST_TUPLES = 60_000  # of a pool: of many sets of columns fewer draws are crossed, and none of still more sets
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Limits of the changes of some factuals.
+class Crossings:
+    """Crossings of some factuals, all of one size: nearest first, factual by factual.
 
     Attributes
     ----------
-    low, high : by factual and column, the lowest and the highest new value.
-    most : by factual, the largest number of changes.
+    owner : the factual of each crossing.
+    place : its place among those of its factual.
+    columns, values : what is changed, and to which values; one row for each crossing.
+    steps : the sum of the steps of these values.
     """
 
-    low: Floats
-    high: Floats
-    most: Floats
+    owner: Ints
+    place: Ints
+    columns: Ints
+    values: Floats
+    steps: Floats
 
-    @classmethod
-    def none(cls, n: int, n_columns: int) -> Limits:
-        """Return infinite limits."""
-        infinite = np.full((n, n_columns), np.inf)
-        return cls(-infinite, infinite, np.full(n, np.inf))
-
-    def take(self, which: Ints | slice) -> Limits:
-        """Return the limits of some factuals."""
-        return Limits(self.low[which], self.high[which], self.most[which])
-
-    def apply(self, rows: Floats, factuals: Floats, owner: Ints) -> Floats:
-        """Return rows with the factuals' values instead of those outside the limits; missing values are outside."""
-        within = (self.low[owner] <= rows) & (rows <= self.high[owner])
-        return np.where(within, rows, factuals[owner])
+    def rows(self, which: Ints, factuals: Floats) -> Floats:
+        """Return some of the crossings as rows."""
+        rows = factuals[self.owner[which]]
+        np.put_along_axis(rows, self.columns[which], self.values[which], axis=1)
+        return rows
 
 
 @dataclass(frozen=True)
 class Tuples:
-    """Distinct tuples of values in a pool: columns `sets[which[t]]` (positions among the mutable) of draw `draws[t]`.
-
-    They are sorted by draw, then by columns.
-    """
+    """The distinct tuples of a pool: the values of the columns `sets[which]` in the draws `draws`."""
 
     draws: Ints
     which: Ints
     sets: Ints
 
 
-class Thinning:
-    """The values of single numbers that are skipped if a pool has many; levels have no order and are not thinned.
-
-    Parameters
-    ----------
-    pool : the draws of one pool, encoded rows.
-    mutable : positions of the columns that may be crossed.
-    tuples : the distinct values, as tuples of one column.
-    numbers : positions of the mutable columns that hold numbers.
-    factuals : the factuals of the pool, encoded rows.
-    """
-
-    def __init__(self, pool: Floats, mutable: Ints, tuples: Tuples, numbers: Ints, factuals: Floats) -> None:
-        column = tuples.sets[tuples.which, 0]
-        values = pool[tuples.draws, mutable[column]]
-        order = np.lexsort((values, column))
-        self.column = column
-        first = np.searchsorted(column[order], np.arange(mutable.size + 1))
-        self.rank = np.empty(order.size, dtype=np.int64)
-        self.rank[order] = np.arange(order.size) - first[column[order]]
-        by_column = zip(np.split(values[order], first[1:-1]), mutable)
-        self.places = np.stack([np.searchsorted(ordered, factuals[:, j]) for ordered, j in by_column], axis=1)
-        rounded_up = -(-np.diff(first) // MOST_VALUES)
-        self.stride = np.where(np.isin(mutable, numbers), rounded_up, 1)
-
-    def keeps(self, i: int, chosen: Ints) -> Bools:
-        """Return which of some tuples are examined for the i-th factual."""
-        if (self.stride == 1).all():
-            return np.ones(chosen.size, dtype=bool)
-        column, place = self.column[chosen], self.places[i]
-        beyond = self.rank[chosen] - place[column]
-        steps = np.where(beyond >= 0, beyond, -1 - beyond)
-        return np.asarray(steps % self.stride[column] == 0)
-
-
-@dataclass(frozen=True)
-class Crossings:
-    """The crossings of one factual: the `chosen` tuples of the pool that begins at `begin`.
-
-    `steps` are the sums of their steps; `complete` says that none was skipped.
-    """
-
-    factual: int
-    begin: int
-    tuples: Tuples
-    chosen: Ints
-    steps: Floats
-    complete: bool = True
-
-    def take(self, which: Bools) -> Crossings:
-        """Return some of the crossings."""
-        return replace(self, chosen=self.chosen[which], steps=self.steps[which])
-
-
-class NearestCrossings:
+class CrossedPools:
     """The crossings of factuals with the draws of their pools.
 
     Parameters
     ----------
-    cells : the draws of all pools, stored by column for the kernels.
-    mutable : positions of the columns that may be crossed.
-    distance : the distance that defines the nearest tuples.
+    pools : the draws.
+    columns : the columns that may be crossed.
+    is_number : which columns hold numbers.
+    scaled : the draws on the scale of steps (`mcce.explain.cost`), stored by column.
+    scale : what a difference on that scale is multiplied by; 0 where any change is a whole step.
     """
 
-    def __init__(self, cells: Floats, mutable: Ints, distance: Distance) -> None:
-        self.cells = cells
-        self.mutable = mutable
-        self.steps, self.tables = stack([distance])
-        self.unlimited = np.full(len(cells), -np.inf), np.full(len(cells), np.inf)
-        self.codes = np.empty((mutable.size, cells.shape[1]), dtype=np.int64)  # step 1; -1 for missing
-        for codes, j in zip(self.codes, mutable):
-            codes[:] = pd.factorize(cells[j])[0]
+    def __init__(self, pools: Pools, columns: Ints, is_number: Ints, scaled: Floats, scale: Floats) -> None:
+        self.pools, self.columns, self.is_number = pools, columns, is_number
+        self.scaled, self.scale = scaled, scale
+        self.codes = np.empty((columns.size, pools.cells.shape[1]), dtype=np.int64)
+        for i, j in enumerate(columns):
+            self.codes[i] = pd.factorize(pools.cells[j])[0]
 
-    def tuples(self, begin: int, n_draws: int, size: int) -> Tuples | None:
-        """Return the distinct tuples of `size` columns in the pool at `begin` (step 2); None if there are too many.
+    def cross(self, which: Ints, scaled_factuals: Floats, size: int) -> Crossings:
+        """Return the crossings of some factuals with `size` columns."""
+        parts = [
+            part
+            for begin, end, members in self._pools(which)
+            for part in self._of_pool(begin, end, members, scaled_factuals, size)
+        ]
+        owner, draws, columns, steps = (np.concatenate(each) for each in zip(*parts)) if parts else self._none(size)
+        order = np.lexsort((np.arange(owner.size), steps, owner))
+        owner, draws, columns, steps = owner[order], draws[order], columns[order], steps[order]
+        place = np.arange(owner.size) - np.searchsorted(owner, owner)
+        return Crossings(owner, place, columns, self.pools.cells[columns, draws[:, None]], steps)
 
-        Single values are never too many.
-        """
-        n_columns = self.mutable.size
-        if size > n_columns:
+    def _none(self, size: int) -> tuple[Ints, Ints, Ints, Floats]:
+        none = np.empty(0, dtype=np.int64)
+        return none, none, np.empty((0, size), dtype=np.int64), np.empty(0)
+
+    def _pools(self, which: Ints) -> Iterator[tuple[int, int, Ints]]:
+        """Yield the begin, end and members of each pool."""
+        begins, ends = self.pools.begin[which], self.pools.end[which]
+        order = np.argsort(begins, kind="stable")
+        order = order[ends[order] > begins[order]]
+        for members in np.split(order, np.flatnonzero(np.diff(begins[order])) + 1):
+            if members.size:
+                yield int(begins[members[0]]), int(ends[members[0]]), which[members]
+
+    def _of_pool(
+        self, begin: int, end: int, members: Ints, scaled_factuals: Floats, size: int
+    ) -> Iterator[tuple[Ints, Ints, Ints, Floats]]:
+        """Yield the owner, draw, columns and steps of the crossings of each factual of a pool."""
+        tuples = self.tuples(begin, end, size)
+        if tuples is None:
+            return
+        n = tuples.draws.size
+        room = np.empty((self.columns.size, end - begin))
+        chosen, steps = np.empty(min(n, MOST), dtype=np.int64), np.empty(min(n, MOST))
+        spread = None
+        if n > MOST:
+            chosen, steps = chosen[: MOST // 2], steps[: MOST // 2]
+            at = np.linspace(0, n - 1, MOST // 2).astype(np.int64)
+            spread = Tuples(tuples.draws[at], tuples.which[at], tuples.sets), at
+        for f in members:
+            to = begin, scaled_factuals[f], self.columns, self.scale
+            n_nearest = nearest_tuples(self.scaled, *to, tuples.draws, tuples.which, tuples.sets, room, chosen, steps)
+            picked, picked_steps = chosen[:n_nearest].copy(), steps[:n_nearest].copy()
+            if spread is not None:
+                others, at = spread
+                n_others = nearest_tuples(
+                    self.scaled, *to, others.draws, others.which, others.sets, room, chosen, steps
+                )
+                is_new = ~np.isin(at[chosen[:n_others]], picked)
+                picked = np.append(picked, at[chosen[:n_others]][is_new])
+                picked_steps = np.append(picked_steps, steps[:n_others][is_new])
+            columns = self.columns[tuples.sets[tuples.which[picked]]]
+            yield np.full(picked.size, f), begin + tuples.draws[picked], columns, picked_steps
+
+    def tuples(self, begin: int, end: int, size: int) -> Tuples | None:
+        """Return the distinct tuples of `size` columns in a pool; None if there are fewer columns, or too many sets."""
+        if not 0 < comb(self.columns.size, size) <= MOST_TUPLES:
             return None
-        most = n_draws if size == 1 else min(n_draws, MOST_TUPLES // comb(n_columns, size))
-        if most < min(n_draws, FEWEST_DRAWS):
-            return None
-        sets = _sets(n_columns, size)
-        is_first = np.empty((most, len(sets)), dtype=np.bool_)
-        room = np.empty(2 << most.bit_length(), dtype=np.int64)
-        mark_first(np.ascontiguousarray(self.codes[:, begin : begin + most]), sets, room, is_first)
-        draws, which = (np.ascontiguousarray(places) for places in np.nonzero(is_first))
+        sets = np.array(list(combinations(range(self.columns.size), size)), dtype=np.int64)
+        n_draws = min(end - begin, max(1, MOST_TUPLES // len(sets))) if size > 1 else end - begin
+        is_first = np.empty((n_draws, len(sets)), dtype=np.bool_)
+        slots = np.empty(2 << n_draws.bit_length(), dtype=np.int64)
+        mark_distinct(np.ascontiguousarray(self.codes[:, begin : begin + n_draws]), sets, slots, is_first)
+        if size == 1:
+            self._thin(begin, is_first)
+        draws, which = np.nonzero(is_first)
         return Tuples(draws, which, sets)
 
-    def find(
-        self,
-        f: int,
-        factual: Floats,
-        begin: int,
-        n_draws: int,
-        tuples: Tuples,
-        most: int,
-        within: tuple[Floats, Floats] | None = None,
-    ) -> Crossings:
-        """Return the tuples that differ from the factual in all their columns: all, or the `most` nearest (step 3).
-
-        `within` are the lowest and the highest values by column; tuples with others are skipped.
-        """
-        n = tuples.draws.size
-        table = np.empty((self.mutable.size, n_draws))
-        changed, steps = np.empty(n, dtype=np.int64), np.empty(n)
-        low, high = self.unlimited if within is None else within
-        made_of = tuples.draws, tuples.which, tuples.sets
-        compared = self.cells, begin, factual, low, high, self.mutable, self.steps, self.tables
-        n_changed = sum_steps(*compared, made_of, table, changed, steps)
-        changed, steps = changed[:n_changed], steps[:n_changed]
-        if n_changed <= most:
-            return Crossings(f, begin, tuples, changed.copy(), steps.copy())
-        # the nearest may all be too near to have the wanted decision, so others are examined as well
-        chosen = changed % -(-n // (most - most // 2)) == 0
-        chosen[_smallest(steps, most // 2)] = True
-        return Crossings(f, begin, tuples, changed[chosen], steps[chosen], complete=False)
-
-
-def _smallest(values: Floats, n: int) -> Ints:
-    """Return the positions of the `n` smallest of more than n values; ties go to the earlier."""
-    last = np.partition(values, n)[n]
-    below = np.flatnonzero(values < last)
-    return np.append(below, np.flatnonzero(values == last)[: n - below.size])
-
-
-@dataclass(frozen=True)
-class ChangedCells:
-    """Crossings of some factuals, stored as changed cells; rows are made when needed.
-
-    Attributes
-    ----------
-    members : the factuals.
-    begin, end : where the crossings of each begin and end.
-    of : the factual of each crossing.
-    column, value : the changed columns and their new values.
-    steps : the sum of its steps.
-    complete : for each factual, whether these are all its crossings.
-    """
-
-    members: Ints
-    begin: Ints
-    end: Ints
-    of: Ints
-    column: Ints
-    value: Floats
-    steps: Floats
-    complete: Bools
-
-    @classmethod
-    def read(cls, made: Sequence[Crossings], near: NearestCrossings) -> ChangedCells:
-        """Return the crossings of some factuals, all with the same number of features."""
-        sizes = np.array([crossings.chosen.size for crossings in made])
-        ends, members = np.cumsum(sizes), np.array([crossings.factual for crossings in made], dtype=np.int64)
-        column = np.concatenate([near.mutable[each.tuples.sets[each.tuples.which[each.chosen]]] for each in made])
-        draw = np.concatenate([each.begin + each.tuples.draws[each.chosen] for each in made])
-        steps = np.concatenate([each.steps for each in made])
-        complete = np.array([each.complete for each in made], dtype=bool)
-        value = near.cells[column, draw[:, None]]
-        return cls(members, ends - sizes, ends, np.repeat(members, sizes), column, value, steps, complete)
-
-    def rows(self, some: Ints, factuals: Floats) -> Floats:
-        """Return some of the crossings as rows."""
-        rows = factuals.take(self.of[some], axis=0)
-        np.put_along_axis(rows, self.column[some], self.value[some], axis=1)
-        return rows
+    def _thin(self, begin: int, is_first: np.ndarray) -> None:
+        """Keep evenly spaced values of numbers with many (step 3)."""
+        most = max(16, MOST // self.columns.size)
+        for i, j in enumerate(self.columns):
+            draws = np.flatnonzero(is_first[:, i])
+            if self.is_number[j] and draws.size > most:
+                in_order = draws[np.argsort(self.pools.cells[j, begin + draws], kind="stable")]
+                kept = in_order[np.linspace(0, draws.size - 1, most).round().astype(np.int64)]
+                is_first[:, i] = False
+                is_first[kept, i] = True

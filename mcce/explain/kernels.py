@@ -1,77 +1,151 @@
-"""Kernels that compare the draws of a pool with each other and with a factual."""
+"""Three loops over millions of draws: the nearest draws, the distinct tuples of a pool, and the nearest crossings.
 
-from __future__ import annotations
-
-import numpy as np
-
-from mcce.base.compiling import entry, inner
-from mcce.distances.kernels import step
+Matrices of draws are stored by column (`cells[j, draw]`). A step is |x - y| * scale, or `whole` where that has no
+meaning (levels, missing values, constant columns), as in `mcce.distances.Gower`.
+"""
 
 # mypy: disable-error-code="no-untyped-def"
 
+import numpy as np
 
-MULTIPLIER = 0x9E3779B97F4A7C1  # odd multiplier of the hash
-
-
-@inner
-def same_codes(codes, members, one, other):
-    """Whether two draws have the same values in some columns."""
-    equal = True
-    for a in members:
-        equal = equal and codes[a, one] == codes[a, other]
-    return equal
+from mcce._utils import jit, jit_inline
 
 
-@entry
-def mark_first(codes, sets, slots, is_first):
-    """Mark, for each set of columns, the draws that are the first with their values in them.
+@jit_inline
+def _step(value, before, scale):
+    """Return the step from the factual's value to another: 0 for the same, 1 for another level or a missing value."""
+    if value == before or (np.isnan(value) and np.isnan(before)):
+        return 0.0
+    if scale == 0.0 or np.isnan(value) or np.isnan(before):
+        return 1.0
+    return abs(value - before) * scale
 
-    `slots` is room for a hash table of draws.
+
+@jit
+def nearest_draws(cells, begin, end, factuals, columns, scale, may_be_missing, most_changes, most_steps, rows, n_rows):
+    """Write the first draws of each factual by (changes, sum of steps, index) into `rows`, and their numbers.
+
+    Of equal draws only the first counts. Draws in which a known value is missing, or beyond the bounds, are left out.
     """
-    last = slots.size - 1
-    for s in range(sets.shape[0]):
-        for b in range(slots.size):
-            slots[b] = -1
-        for i in range(codes.shape[1]):
-            is_first[i, s] = False
-            mixed = 0
-            missing = False
-            for a in sets[s]:
-                missing = missing or codes[a, i] < 0
-                mixed = (mixed + codes[a, i]) * MULTIPLIER
-            if missing:
+    most = rows.shape[1]
+    changes, steps = np.empty(most), np.empty(most)
+    for f in range(factuals.shape[0]):
+        n = 0
+        for draw in range(begin[f], end[f]):
+            n_changed, sum_of_steps, allowed = 0.0, 0.0, True
+            for j in columns:
+                value, before = cells[j, draw], factuals[f, j]
+                step = _step(value, before, scale[j])
+                if step != 0.0 or (value != before and not np.isnan(before)):
+                    n_changed += 1.0
+                    sum_of_steps += step
+                    if np.isnan(value) and not may_be_missing[j]:
+                        allowed = False
+                        break
+            if not allowed or n_changed > most_changes or sum_of_steps > most_steps:
                 continue
-            at = (mixed >> 20) & last
-            while slots[at] != -1 and not same_codes(codes, sets[s], slots[at], i):
-                at = (at + 1) & last
-            if slots[at] == -1:
-                slots[at] = i
-                is_first[i, s] = True
+            at = n
+            while at > 0 and (
+                changes[at - 1] > n_changed or (changes[at - 1] == n_changed and steps[at - 1] > sum_of_steps)
+            ):
+                at -= 1
+            if at == most:
+                continue
+            repeated = False
+            earlier = at - 1
+            while earlier >= 0 and changes[earlier] == n_changed and steps[earlier] == sum_of_steps and not repeated:
+                repeated = True
+                for j in columns:
+                    a, b = cells[j, rows[f, earlier]], cells[j, draw]
+                    if a != b and not (np.isnan(a) and np.isnan(b)):
+                        repeated = False
+                        break
+                earlier -= 1
+            if repeated:
+                continue
+            for i in range(min(n, most - 1), at, -1):
+                changes[i], steps[i], rows[f, i] = changes[i - 1], steps[i - 1], rows[f, i - 1]
+            changes[at], steps[at], rows[f, at] = n_changed, sum_of_steps, draw
+            n = min(n + 1, most)
+        n_rows[f] = n
 
 
-@entry
-def sum_steps(cells, begin, factual, low, high, columns, steps, tables, tuples, table, changed, sums):
-    """Write which tuples of draws differ from the factual in all their columns, and their steps; return how many.
+@jit
+def mark_distinct(codes, sets, slots, is_first):
+    """Mark, for every set of columns, the first draw of each distinct tuple of values; codes of -1 are missing.
 
-    A value differs if it is neither equal nor missing, and is between `low` and `high`. `table` is working memory, with
-    a row for each of `columns` and a column for each draw; `tuples` are draws, and positions in sets of columns.
+    `slots` is the room of a hash table whose length is a power of two, at least twice the number of draws.
     """
-    for a in range(columns.size):
-        j = columns[a]
-        x = factual[j]
-        for i in range(table.shape[1]):
-            value = cells[j, begin + i]
-            if value == x or not low[j] <= value <= high[j]:
-                table[a, i] = np.inf
-            else:
-                table[a, i] = step(steps, tables, 0, j, value, x)
-    draws, which, sets = tuples
-    n = 0
+    n_draws, mask = codes.shape[1], np.uint64(slots.size - 1)
+    for s in range(sets.shape[0]):
+        slots[:] = -1
+        for draw in range(n_draws):
+            hashed, is_known = np.uint64(0), True
+            for j in sets[s]:
+                if codes[j, draw] < 0:
+                    is_known = False
+                hashed = (hashed ^ np.uint64(codes[j, draw] + 1)) * np.uint64(0x9E3779B97F4A7C15)
+                hashed ^= hashed >> np.uint64(29)
+            is_first[draw, s] = False
+            if not is_known:
+                continue
+            at = hashed & mask
+            while slots[at] >= 0:
+                same = True
+                for j in sets[s]:
+                    if codes[j, draw] != codes[j, slots[at]]:
+                        same = False
+                        break
+                if same:
+                    break
+                at = (at + np.uint64(1)) & mask
+            if slots[at] < 0:
+                slots[at] = draw
+                is_first[draw, s] = True
+
+
+@jit
+def nearest_tuples(cells, begin, factual, columns, scale, draws, which, sets, steps_of_cells, chosen, steps):
+    """Write the nearest tuples that differ from the factual in all their columns; return how many there are.
+
+    They are kept in a heap with the farthest on top, so that most tuples cost one comparison; of tuples with equal
+    steps the earlier is nearer. `steps_of_cells` is room for the steps of all cells of the pool.
+    """
+    for i in range(columns.size):
+        j = columns[i]
+        for draw in range(steps_of_cells.shape[1]):
+            steps_of_cells[i, draw] = _step(cells[j, begin + draw], factual[j], scale[j])
+    n, most = 0, chosen.size
     for t in range(draws.size):
         total = 0.0
-        for a in sets[which[t]]:
-            total += table[a, draws[t]]
-        if total < np.inf:
-            changed[n], sums[n] = t, total
+        for i in sets[which[t]]:
+            step = steps_of_cells[i, draws[t]]
+            if step == 0.0:
+                total = np.inf
+                break
+            total += step
+        if total == np.inf or (n == most and total >= steps[0]):
+            continue
+        if n < most:
+            at = n
             n += 1
+            while at > 0 and steps[(at - 1) // 2] <= total:
+                steps[at], chosen[at] = steps[(at - 1) // 2], chosen[(at - 1) // 2]
+                at = (at - 1) // 2
+        else:
+            at = 0
+            while True:
+                child = 2 * at + 1
+                if child >= most:
+                    break
+                if child + 1 < most and (
+                    steps[child + 1] > steps[child]
+                    or (steps[child + 1] == steps[child] and chosen[child + 1] > chosen[child])
+                ):
+                    child += 1
+                if steps[child] <= total:
+                    break
+                steps[at], chosen[at] = steps[child], chosen[child]
+                at = child
+        steps[at], chosen[at] = total, t
     return n

@@ -1,1 +1,6 @@
-"""Evaluation of conditionals on held-out rows: scores, tests, regions of misfit, and the choice among samplers."""
+"""Judging of conditionals: on new rows, and by cross-validation."""
+
+from mcce.judging.comparison import compare_conditionals
+from mcce.judging.criticism import Criticism, criticise
+
+__all__ = ["Criticism", "compare_conditionals", "criticise"]

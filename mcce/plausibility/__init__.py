@@ -1,1 +1,1 @@
-"""Plausibility of rows: a calibrated score, and relations between columns."""
+"""What is plausible: derived columns, relations between columns, and the score."""

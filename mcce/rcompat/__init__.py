@@ -1,6 +1,6 @@
 """mcceR's `explain_mcce` without R: its call, its result and, with the same seeds, its numbers to the bit.
 
-1. `fit_autoregressive`: a tree for each mutable feature (`mcce.trees.rpart`, `mcce.trees.ctree.tree`).
+1. `fit_autoregressive`: a tree for each mutable feature (`mcce.trees.rpart`, `mcce.trees.ctree`).
 2. `generate`: K rows for each factual, feature by feature over the whole table, from R's one stream (`RGenerator`).
 3. `process`: measures, ranks and the best rows.
 
@@ -46,15 +46,20 @@ Levels of factors are matched by label. The levels of text are sorted by code po
 """
 
 from mcce.rcompat.explain import MCCEResult, explain_mcce
+from mcce.rcompat.measures import l1_raw, l2_raw
+from mcce.rcompat.random import RGenerator
 from mcce.rcompat.stages import FeatureModel, Processed, Simulated, fit_autoregressive, generate, process
 
 __all__ = [
     "FeatureModel",
     "MCCEResult",
     "Processed",
+    "RGenerator",
     "Simulated",
     "explain_mcce",
     "fit_autoregressive",
     "generate",
+    "l1_raw",
+    "l2_raw",
     "process",
 ]

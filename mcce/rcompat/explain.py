@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mcce.base.checks import MOST_DRAWS, check, check_count, is_number
-from mcce.exceptions import InputError
-from mcce.model.decisions import Decision, Interval, resolve_decision
-from mcce.model.source import name_of
+from mcce._utils import Floats, check_count
+from mcce.exceptions import InputError, spell
+from mcce.model.decision import Interval
+from mcce.model.query import bind
 from mcce.rcompat.names import translate
+from mcce.rcompat.random import RGenerator
 from mcce.rcompat.stages import (
     DECISION,
     RESULT_COLUMNS,
@@ -27,9 +28,7 @@ from mcce.rcompat.stages import (
     generate,
     process,
 )
-from mcce.rng.r import RGenerator
 from mcce.table import Data, as_frame
-from mcce.wording import Parameter, Setting, Value
 
 Seed = int | np.integer[Any] | RGenerator | None
 
@@ -146,33 +145,27 @@ def explain_mcce(
               3                    1       36  11.5    69      9   30
     """
     measures = check_measures(process_measures)
-    check_count(generate_K, "generate_K", most=MOST_DRAWS)
+    check_count(generate_K, "generate_K")
     check_count(process_return_best_k, "process_return_best_k")
-    decision = _decision(model, predict_model, c_int)
+    predict = _predictor(model, predict_model, c_int)
     reseeded = None if generate_seed is None else _stream(generate_seed)
-    factuals, array_dtype = as_frame(x_explain, "x_explain")
+    factuals, array_dtype = as_frame(x_explain, "x_explain"), getattr(x_explain, "dtype", None)
     if featuremodel_object is not None:
         fitted, rng = featuremodel_object, RGenerator(None)
     elif x_train is None:
-        raise InputError(
-            Parameter("x_train"),
-            " is ",
-            Value(None),
-            "; give the training rows, or a ",
-            Parameter("featuremodel_object"),
-            " of an earlier call.",
-        )
+        raise InputError("x_train is None; give the training rows, or a featuremodel_object of an earlier call.")
     else:
-        frame, array_dtype = as_frame(x_train, "x_train")
+        frame, array_dtype = as_frame(x_train, "x_train"), getattr(x_train, "dtype", None)
         own = [DECISION] if fit_decision else []
         check_names(frame.columns, [*own, *RESULT_COLUMNS, *(f"measure_{name}" for name in measures)])
+        check_present(frame, frame.columns, "x_train")
         check_present(factuals, frame.columns, "x_explain")
         check_fixed(fixed_features, list(frame.columns))
         translate(fit_autoregressive_model, tree_arguments)  # raise for a misspelt argument before the model is queried
         rng = _stream(fit_seed)
         fitted = fit_autoregressive(
             frame,
-            decision.evaluate(_model_input(frame, array_dtype), "the training rows").scores,
+            predict(_model_input(frame, array_dtype), "the training rows"),
             fixed_features,
             _ends(c_int),
             fit_autoregressive_model,
@@ -181,16 +174,16 @@ def explain_mcce(
             **tree_arguments,
         )
     simulated = generate(factuals, fitted, generate_K, reseeded or rng)
-    scores = decision.evaluate(_model_input(simulated.frame, array_dtype), "the generated rows").scores
-    found = process(simulated, scores, measures, process_remove_invalid, process_return_best_k)
+    predictions = predict(_model_input(simulated.frame, array_dtype), "the generated rows")
+    best = process(simulated, predictions, measures, process_remove_invalid, process_return_best_k)
     seconds = {
         "fit.time": fitted.seconds if featuremodel_object is None else 0.0,
         "generate.time": simulated.seconds,
-        "process.time": found.seconds,
+        "process.time": best.seconds,
     }
     return MCCEResult(
-        cf=found.cf,
-        cf_measures=found.cf_measures,
+        cf=best.cf,
+        cf_measures=best.cf_measures,
         fixed_features=fitted.fixed_features,
         mutable_features=fitted.mutable_features,
         time=pd.Series(seconds) if timing else None,
@@ -199,46 +192,36 @@ def explain_mcce(
     )
 
 
-def _decision(
+def _predictor(
     model: Any, predict_model: Callable[[Any, Any], Any] | None, c_int: Sequence[float] | Interval
-) -> Decision:
-    """Tie c_int to the callable to query: the model, or `predict_model` with the model as its first argument."""
+) -> Callable[[Any, str], Floats]:
+    """Return the function to query: the model, or `predict_model` with the model as its first argument."""
     interval = c_int if isinstance(c_int, Interval) else Interval(*_ends(c_int))
-    if predict_model is None:
-        return resolve_decision(interval, model)
-    if not callable(predict_model):
-        raise InputError(
-            Parameter("predict_model"),
-            f" is a {type(predict_model).__name__}; give a function of the model and a frame, or ",
-            Value(None),
-            ".",
-        )
+    queried = model
+    if predict_model is not None:
+        if not callable(predict_model):
+            raise InputError(
+                f"predict_model is a {type(predict_model).__name__}; give a function of the model and a frame, or None."
+            )
 
-    def predict(frame: Any) -> Any:
-        return predict_model(model, frame)
+        def queried(frame: Any) -> Any:
+            return predict_model(model, frame)
 
-    predict.__name__ = name_of(predict_model)
-    return resolve_decision(interval, predict)
+        queried.__name__ = getattr(predict_model, "__name__", type(predict_model).__name__)
+    bound = bind(queried, interval)
+    return lambda frame, what: np.asarray(bound.answer(frame, what).prediction, dtype=np.float64)
 
 
 def _ends(c_int: Sequence[float] | Interval) -> tuple[float, float]:
     """Return the two ends of the interval; mcceR's interval is closed."""
     if isinstance(c_int, Interval):
         if c_int.closed != "both":
-            raise InputError(
-                Parameter("c_int"),
-                f" is {c_int}; mcceR's interval includes both ends: use ",
-                Setting("closed", "both"),
-                ".",
-            )
-        if c_int.margin:
-            raise InputError(
-                Parameter("c_int"), f" is {c_int}; mcceR has no margin: give the narrower interval itself."
-            )
+            raise InputError(f"c_int is {c_int}; mcceR's interval includes both ends: use closed='both'.")
         return c_int.low, c_int.high
     ends = list(c_int) if isinstance(c_int, (Sequence, np.ndarray)) and not isinstance(c_int, str) else []
-    fits = len(ends) == 2 and all(map(is_number, ends)) and ends[0] <= ends[1]
-    check(fits, c_int, "c_int", "give two numbers, the lower one first, ", Value(math.inf), " for no bound.")
+    is_number = [isinstance(end, (int, float, np.number)) and not math.isnan(end) for end in ends]
+    if is_number != [True, True] or ends[0] > ends[1]:
+        raise InputError(f"c_int is {spell(c_int)}; give two numbers, the lower one first, math.inf for no bound.")
     return float(ends[0]), float(ends[1])
 
 

@@ -1,25 +1,65 @@
-"""Conditional samplers behind `ConditionalSampler`: each family is one file and registers itself by name.
+"""Conditionals p(target | given): the contract, the distributions they return, and the families.
 
-Names are loaded when they are first used (SPEC 1); the stub `__init__.pyi` lists them. Only `cart`, the default, is
-loaded at once: every other name is found by loading all modules of `SAMPLERS.homes`.
+A family is registered by the import of its file here.
 """
 
-import lazy_loader
-
-import mcce.samplers.donors.cart  # noqa: F401  # registers itself
-from mcce.samplers.base import SAMPLERS
-from mcce.storage.state import look_in
-
-SAMPLERS.homes = tuple(
-    f"{__name__}.{module}"
-    for module in (
-        *("boosting", "copula.sampler", "crosstab", "donors.ctree", "donors.forest", "donors.marginal"),
-        *("donors.survctree", "dp", "empirical.sampler", "estimator", "mixture.sampler", "parametric.lasso"),
-        *("parametric.lda", "parametric.logistic", "parametric.midastouch", "parametric.norm", "parametric.pmm"),
-        *("parametric.sampler", "parametric.two_level", "stack", "statsmodels.names", "statsmodels.sampler"),
-        *("statsmodels.two_part", "vine.sampler"),
-    )
+from mcce.samplers.base import (
+    ConditionalSampler,
+    available_samplers,
+    distribution_of,
+    make_sampler,
+    register_sampler,
 )
-look_in(*SAMPLERS.homes, "mcce.trees.rpart.tree")
+from mcce.samplers.cart import CartSampler
+from mcce.samplers.copula import GaussianCopulaSampler
+from mcce.samplers.ctree import CtreeSampler
+from mcce.samplers.distributions import Continuous, Distribution, Donors, Hurdle, Levels
+from mcce.samplers.estimator import EstimatorSampler
+from mcce.samplers.forest import ForestSampler
+from mcce.samplers.linear import NormRankSampler, NormSampler
+from mcce.samplers.logistic import LogregSampler, PolrSampler, PolyregSampler
+from mcce.samplers.margin import Margin
+from mcce.samplers.marginal import MarginalSampler
+from mcce.samplers.mixture import MixtureSampler
+from mcce.samplers.parametric import ParametricSampler
+from mcce.samplers.pmm import PmmSampler
+from mcce.samplers.statsmodels import QuantileSampler, StatsmodelsSampler, beta, gamma, negbin, poisson, zip_
+from mcce.samplers.twopart import TwoPartSampler
+from mcce.samplers.within import Within
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = [
+    "CartSampler",
+    "ConditionalSampler",
+    "Continuous",
+    "CtreeSampler",
+    "Distribution",
+    "Donors",
+    "EstimatorSampler",
+    "ForestSampler",
+    "GaussianCopulaSampler",
+    "Hurdle",
+    "Levels",
+    "LogregSampler",
+    "Margin",
+    "MarginalSampler",
+    "MixtureSampler",
+    "NormRankSampler",
+    "NormSampler",
+    "ParametricSampler",
+    "PmmSampler",
+    "PolrSampler",
+    "PolyregSampler",
+    "QuantileSampler",
+    "StatsmodelsSampler",
+    "TwoPartSampler",
+    "Within",
+    "available_samplers",
+    "beta",
+    "distribution_of",
+    "gamma",
+    "make_sampler",
+    "negbin",
+    "poisson",
+    "register_sampler",
+    "zip_",
+]

@@ -1,50 +1,44 @@
-"""One column of a table: its kind and levels, and its values as float64 and back.
+"""One column of a table: its kind, its levels or its grid, and its values as float64 and back.
 
-`read_feature` reads a training column, `Feature.encode` raises on values that its dtype cannot hold, `Feature.decode`
-restores exactly that dtype, and `Feature.grid` has the possible numbers.
+Levels are encoded as 0, 1, ...; a date as the number of whole units since the earliest date of the training column.
+`Feature.encode` raises on values that the training column could not hold, so `decode` gives back what was encoded.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from pandas.api import types as ptypes
 
-from mcce.base.arrays import Floats
-from mcce.exceptions import InputError, spell
-from mcce.storage.fields import stored
-from mcce.storage.state import stateful
+from mcce._utils import Bools, Floats, Ints
+from mcce.exceptions import InputError, listing, spell
 from mcce.table.dtypes import (
     EXACT,
-    MOST_TICKS,
-    column_of,
-    date_family,
+    change_unit,
+    date_sort,
     from_ticks,
     holds_missing,
-    holds_numbers,
-    is_dated,
-    is_numeric,
-    is_ordered,
+    is_date,
+    is_number,
     numpy_dtype,
-    origin_and_unit,
-    to_ticks,
+    python_dates,
+    tick_length,
+    tick_range,
+    ticks_of,
 )
-from mcce.table.grid import MOST_DECIMALS, Grid, decimals_of
-from mcce.wording import Either, PythonOnly, Setting, Values, entry
+from mcce.table.grid import Grid
 
-Kind = Literal["numeric", "categorical", "ordered"]
-KINDS: tuple[Kind, ...] = ("numeric", "categorical", "ordered")
+Kind = Literal["numeric", "ordered", "categorical"]
+KINDS: tuple[Kind, ...] = ("numeric", "ordered", "categorical")
 
 
-@stateful("Feature")
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Feature:
     """One column: its kind, dtype and levels, and the encoding of its values as numbers.
 
@@ -52,32 +46,46 @@ class Feature:
     ----------
     name : hashable
         Column label.
-    kind : {"numeric", "categorical", "ordered"}
-    dtype : dtype of the training column, restored by `decode`.
-    levels : pandas Index of the levels in code order; None for a numeric column.
-    low, high : smallest and largest encoded value in the training data (NaN if all are missing).
-    origin, unit : a date is encoded as (ticks - origin) / unit.
-    decimals : decimals of the training values; None if they have more than 12, or are not numbers.
-    has_missing : whether the training column holds missing values.
-    missing : the missing value of an object column.
+    kind : {"numeric", "ordered", "categorical"}
+    dtype : dtype of the training column, restored by `decode`
+    levels : pandas Index of the levels in the order of their codes; None for a numeric column
+    low, high : smallest and largest encoded training value; NaN if all are missing
+    decimals : decimals of the training values, 0 for whole numbers and dates; None if there are more than six
+    has_missing : whether the training column has missing values
+    missing : the missing value of an object column
+    origin, unit : a date is encoded as (ticks - origin) / unit
+    cell : class of the dates in an object column (`datetime.date` or `datetime.datetime`), else None
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mcce.table import Schema
+    >>> Schema.from_data(pd.DataFrame({"job": ["pilot", "clerk"]})).features[0].levels.tolist()
+    ['clerk', 'pilot']
     """
 
     name: Hashable
     kind: Kind
     dtype: Any
-    levels: pd.Index[Any] | None = stored(pd.Index, optional=True, default=None)
-    low: float = stored(float, finite=False, default=math.nan)
-    high: float = stored(float, finite=False, default=math.nan)
-    origin: int = stored(int, least=-int(MOST_TICKS), most=int(MOST_TICKS) - 1, default=0)
-    unit: int = stored(int, least=1, most=int(MOST_TICKS) - 1, default=1)
-    has_missing: bool = stored(bool, default=False)
-    missing: object = None
-    decimals: int | None = stored(int, least=0, most=MOST_DECIMALS, optional=True, default=None)
+    levels: pd.Index[Any] | None = None
+    low: float = math.nan
+    high: float = math.nan
+    decimals: int | None = None
+    has_missing: bool = False
+    missing: Any = np.nan
+    origin: int = 0
+    unit: int = 1
+    cell: type | None = None
 
     @property
     def is_numeric(self) -> bool:
-        """Whether values are numbers (or dates), not levels."""
+        """Whether values are numbers or dates, not levels."""
         return self.kind == "numeric"
+
+    @property
+    def is_date(self) -> bool:
+        """Whether values are dates, durations or periods."""
+        return self.is_numeric and (self.cell is not None or is_date(self.dtype))
 
     @property
     def n_levels(self) -> int:
@@ -90,318 +98,211 @@ class Feature:
         return self.high - self.low if self.high > self.low else 0.0
 
     @property
-    def grid(self) -> Grid:
-        """The possible numbers of the column."""
-        return Grid.of_dtype(self.dtype, self.decimals, self.origin, self.unit)
+    def holds_missing(self) -> bool:
+        """Whether the training dtype can hold missing values."""
+        return holds_missing(self.dtype)
+
+    @cached_property
+    def grid(self) -> Grid | None:
+        """The numbers that the column may hold; None for levels and for numbers with more than six decimals."""
+        if not self.is_numeric or self.decimals is None:
+            return None
+        most = EXACT - 1
+        if self.is_date:
+            most = min(most, float(2**63 // self.unit - 1))  # so that the distance from the origin is an int64
+            first, last = tick_range(self.dtype, self.cell)
+            low, high = -((self.origin - first) // self.unit), (last - self.origin) // self.unit
+            return Grid(0, max(float(low), -most), min(float(high), most))
+        held = numpy_dtype(self.dtype)
+        if held.kind in "iu":
+            return Grid(0, max(float(np.iinfo(held).min), -most), min(float(np.iinfo(held).max), most))
+        return Grid(self.decimals, narrow=held if held.itemsize < 8 else None)
+
+    def round(self, values: Floats) -> Floats:
+        """Return the nearest numbers that the column can hold: on its grid, or in the precision of its dtype."""
+        if self.grid is not None:
+            return self.grid.round(values)
+        held = numpy_dtype(self.dtype) if self.is_numeric and not self.is_date else np.dtype(np.float64)
+        if held.kind != "f" or held.itemsize >= 8:
+            return values
+        return np.clip(values, np.finfo(held).min, np.finfo(held).max).astype(held).astype(np.float64)
 
     def encode(self, column: pd.Series[Any], where: str) -> Floats:
-        """Write the values of `column` as float64; `where` names the table in error messages."""
-        dtype = column.dtype
-        if self.is_numeric and isinstance(dtype, np.dtype) and dtype == self.dtype and dtype.kind in "iuf":
-            values = np.array(column.to_numpy(), dtype=np.float64)
-            _check_finite(values, self.name, where)
-            _check_exact(values, column, where)
-            return values
-        if self.levels is not None and isinstance(dtype, pd.CategoricalDtype) and dtype.categories.equals(self.levels):
-            codes = cast("pd.Categorical", column.array).codes
-            return np.where(codes < 0, np.nan, codes.astype(np.float64))
-        missing = column.isna().to_numpy(dtype=bool)
-        if self.is_numeric:
-            return self._encode_numbers(column, missing, where)
-        return self._encode_levels(column, missing, where)
-
-    def _encode_numbers(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> Floats:
-        if is_dated(self.dtype):
-            return self._encode_ticks(column, missing, where)
-        if not holds_numbers(column):
+        """Return the values of a column as float64; `where` names the table in error messages."""
+        if self.levels is not None:
+            values = self._encode_levels(column, where)
+        else:
+            values = self._encode_dates(column, where) if self.is_date else self._encode_numbers(column, where)
+        if not self.holds_missing and np.isnan(values).any():
             raise InputError(
-                *column_of(self.name, where),
-                " is numeric in the training data but ",
-                Either(PythonOnly(f"has dtype {column.dtype} here"), "not here"),
-                "; convert it to numbers.",
+                f"{column_of(column, where)} has a missing value ({row_of(column, np.isnan(values))}), which the "
+                f"fitted table's dtype {self.dtype} cannot hold; fill it, or refit with a dtype that can be missing "
+                "(float64, Int64, boolean)."
             )
-        values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        _check_finite(values, self.name, where)
-        _check_exact(values, column, where)
-        with np.errstate(over="ignore", invalid="ignore"):
-            held = values.astype(numpy_dtype(self.dtype)).astype(np.float64)
-        self._refuse(column, ~missing & (held != values), where)
         return values
 
-    def _encode_ticks(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> Floats:
-        cast = column if column.dtype == self.dtype else self._cast_dates(column, missing, where)
-        ticks = to_ticks(cast)
+    def _encode_numbers(self, column: pd.Series[Any], where: str) -> Floats:
+        dtype = column.dtype
+        if ptypes.is_object_dtype(dtype):
+            classes = ("integer", "floating", "mixed-integer-float", "boolean", "empty")
+            is_numeric = ptypes.infer_dtype(column, skipna=True) in classes
+        else:
+            is_numeric = is_number(dtype) or (
+                ptypes.is_bool_dtype(dtype) and not isinstance(dtype, pd.CategoricalDtype)
+            )
+        if not is_numeric:
+            raise InputError(f"{column_of(column, where)} has dtype {dtype}, but it was fitted as numbers; convert it.")
+        if isinstance(dtype, np.dtype) and not ptypes.is_object_dtype(dtype):
+            values = column.to_numpy().astype(np.float64)
+        else:
+            values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        check_finite(values, column, where)
+        if not ptypes.is_float_dtype(dtype) and np.fmax.reduce(np.abs(values), initial=0.0) >= EXACT:
+            raise InputError(
+                f"{column_of(column, where)} holds integers of 2**53 or beyond, which floats cannot tell apart; drop "
+                f"it if it is an identifier, rescale it, or set kinds={{{spell(self.name)}: 'categorical'}}."
+            )
+        if dtype != self.dtype:
+            with np.errstate(over="ignore", invalid="ignore"):
+                held = values.astype(numpy_dtype(self.dtype)).astype(np.float64)
+            self._check_held(column, (held == values) | np.isnan(values), where)
+        return values
+
+    def _encode_dates(self, column: pd.Series[Any], where: str) -> Floats:
+        missing = column.isna().to_numpy(dtype=bool)
+        if missing.all():
+            return np.full(len(column), np.nan)
+        cell = python_dates(column)
+        dates = column if cell is not None else column.infer_objects()
+        if date_sort(dates.dtype, cell) != date_sort(self.dtype, self.cell):
+            raise InputError(
+                f"{column_of(column, where)} has dtype {column.dtype}, which does not convert to the fitted table's "
+                f"{self.dtype}; convert it."
+            )
+        read = ticks_of(dates, missing, cell)
+        ticks, is_held = change_unit(read, tick_length(dates.dtype, cell), tick_length(self.dtype, self.cell))
         whole, rest = np.divmod(ticks - self.origin, self.unit)
         encoded = whole + rest / self.unit
-        encoded[missing] = np.nan
-        # integer differences may overflow; the float difference shows it
-        too_far = np.abs(ticks.astype(np.float64) - self.origin) >= MOST_TICKS
-        self._refuse(column, ~missing & (too_far | (self._decode_ticks(encoded) != ticks)), where)
-        return encoded
-
-    def _cast_dates(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> pd.Series[Any]:
-        """Convert dates or durations to the training dtype; raise if values would change."""
-        inferred = column.infer_objects()
-        try:
-            if not is_dated(inferred.dtype) or date_family(inferred.dtype) != date_family(self.dtype):
-                raise TypeError("these are not the same sort of dates, durations or periods")
-            cast = inferred.astype(self.dtype)
-            back = cast.astype(inferred.dtype)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(
-                *column_of(self.name, where),
-                Either(
-                    PythonOnly(
-                        f" has dtype {column.dtype}, which does not convert to the training data's {self.dtype}"
-                    ),
-                    " does not convert to what it is in the training data",
-                ),
-                f": {error}",
-            ) from error
-        self._refuse(column, ~missing & (to_ticks(back) != to_ticks(inferred)), where)
-        return cast
-
-    def _refuse(self, column: pd.Series[Any], not_held: npt.NDArray[np.bool_], where: str) -> None:
-        """Raise if any value is marked as one that the training dtype cannot hold."""
-        if not_held.any():
-            first = int(np.argmax(not_held))
-            raise InputError(
-                *column_of(self.name, where),
-                f" holds {column.iloc[first]!s} in row {spell(column.index[first])}, which the training data's ",
-                Either(PythonOnly(str(self.dtype)), "type"),
-                " cannot hold exactly; convert it, or train on a wider type.",
-            )
-
-    def _encode_levels(self, column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> Floats:
-        assert self.levels is not None
-        codes = self._find_levels(column)
-        unknown = (codes < 0) & ~missing
-        if unknown.any():
-            first, row = column[unknown].iloc[0], column.index[unknown][0]
-            raise InputError(
-                *column_of(self.name, where),
-                f" holds the level {spell(first)} (row {spell(row)}), unknown here (known: ",
-                Values(self.levels),
-                "). Refit with it, or drop the row.",
-            )
-        encoded = codes.astype(np.float64)
+        # a difference of integers may overflow, which the difference of floats shows
+        is_held &= np.abs(ticks.astype(np.float64) - self.origin) < 2.0**63
+        self._check_held(column, missing | (is_held & (self._ticks(encoded) == ticks)), where)
         encoded[missing] = np.nan
         return encoded
 
-    def is_unknown(self, column: pd.Series[Any]) -> npt.NDArray[np.bool_]:
-        """Return which cells hold an unknown level; none of a numeric column."""
+    def _check_held(self, column: pd.Series[Any], is_held: Bools, where: str) -> None:
+        """Raise on values that the training dtype cannot hold."""
+        if not is_held.all():
+            value = column.iloc[int(np.argmin(is_held))]
+            raise InputError(
+                f"{column_of(column, where)} holds {value!s} ({row_of(column, ~is_held)}), which the fitted table's "
+                f"dtype {self.dtype} cannot hold exactly; convert it, or refit with a wider dtype."
+            )
+
+    def _encode_levels(self, column: pd.Series[Any], where: str) -> Floats:
+        codes = self._codes(column, where)
+        unknown = np.flatnonzero((codes < 0) & ~column.isna().to_numpy(dtype=bool))
+        if unknown.size:
+            row = unknown[0]
+            raise InputError(
+                f"column {spell(self.name)} of {where} holds the level {spell(column.iloc[row])} "
+                f"(row {spell(column.index[row])}), unknown to the fitted table (known: {listing(self._objects)}). "
+                "Refit with it, or drop the row."
+            )
+        return np.where(codes < 0, np.nan, codes.astype(np.float64))
+
+    def is_unknown(self, column: pd.Series[Any], where: str) -> Bools:
+        """Return which cells hold a level that the training table lacks; none of a column of numbers."""
         if self.levels is None:
-            return np.zeros(len(column), dtype=bool)
-        return (self._find_levels(column) < 0) & ~column.isna().to_numpy(dtype=bool)
+            return np.zeros(len(column), dtype=np.bool_)
+        return np.asarray((self._codes(column, where) < 0) & ~column.isna().to_numpy(dtype=bool))
 
-    def _find_levels(self, column: pd.Series[Any]) -> npt.NDArray[np.intp]:
-        """Return the code of each value, -1 for unknown levels."""
-        assert self.levels is not None
-        if isinstance(column.dtype, np.dtype) and column.dtype == self.dtype and column.dtype.kind in "iub":
-            whole = self.levels.to_numpy(dtype=column.dtype)  # faster than by objects
-            order, values = np.argsort(whole), column.to_numpy()
-            nearest = order[np.minimum(np.searchsorted(whole, values, sorter=order), whole.size - 1)]
-            return np.where(whole[nearest] == values, nearest, -1)
+    def _codes(self, column: pd.Series[Any], where: str) -> Ints:
+        """Return the code of each value, -1 for missing values and unknown levels."""
+        if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.categories.equals(self.levels):
+            return column.array.codes.astype(np.int64)
         try:
-            place, distinct = pd.factorize(column)
-        except TypeError as error:
-            raise _not_levels(column, "X", error) from error
-        known = self.levels.astype(object)  # an index of dates or intervals matches more than equal values
-        code_of_distinct = known.get_indexer(pd.Index(distinct.astype(object), dtype=object, tupleize_cols=False))
-        return np.asarray(np.append(code_of_distinct, -1)[place])
+            places, distinct = pd.factorize(column)
+        except (TypeError, ValueError, NotImplementedError) as error:
+            raise not_levels(column, where, error) from error
+        # as objects, because an index of dates or intervals finds more than equal values
+        codes = self._objects.get_indexer(pd.Index(distinct.astype(object), dtype=object, tupleize_cols=False))
+        return np.append(codes, -1)[places].astype(np.int64)
+
+    @cached_property
+    def _objects(self) -> pd.Index[Any]:
+        assert self.levels is not None
+        return self.levels.astype(object)
 
     def decode(self, encoded: Floats) -> Any:
-        """Return encoded values as an array of the training column's dtype."""
+        """Return encoded values as an array of the training dtype."""
         missing = np.isnan(encoded)
-        if missing.any() and not holds_missing(self.dtype):
+        has_missing = bool(missing.any())
+        if has_missing and not self.holds_missing:
             raise InputError(
-                f"column {self.name!r} has a missing value, which the training data's ",
-                Either(PythonOnly(f"dtype {self.dtype}"), "type"),
-                " cannot hold; fill it, or train on a type that can be missing",
-                PythonOnly(" (float64, Int64, boolean)"),
-                ".",
+                f"column {spell(self.name)} has a missing value, which the fitted table's dtype {self.dtype} cannot "
+                "hold; refit with a dtype that can be missing (float64, Int64, boolean)."
             )
-        if self.is_numeric:
-            return self._decode_numbers(encoded, missing)
-        assert self.levels is not None
-        codes = np.where(missing, -1, encoded).astype(np.intp)
-        if isinstance(self.dtype, pd.CategoricalDtype):
-            return pd.Categorical.from_codes(codes, dtype=self.dtype, validate=False)
-        if isinstance(self.dtype, np.dtype) and not is_dated(self.dtype):
-            values = np.empty(codes.size, dtype=self.dtype)
-            values[~missing] = self.levels.to_numpy(dtype=self.dtype)[codes[~missing]]
-            if missing.any():
-                values[missing] = self.missing
-            return values
-        return pd.array(self.levels, dtype=self.dtype).take(codes, allow_fill=True)
-
-    def _decode_numbers(self, encoded: Floats, missing: npt.NDArray[np.bool_]) -> Any:
-        if is_dated(self.dtype):
-            return from_ticks(self._decode_ticks(encoded), missing, self.dtype)
+        if self.levels is not None:
+            codes = (np.where(missing, -1.0, encoded) if has_missing else encoded).astype(np.intp)
+            if isinstance(self.dtype, pd.CategoricalDtype):
+                return pd.Categorical.from_codes(codes, dtype=self.dtype, validate=False)
+            return self._level_values.take(codes)
+        if self.is_date:
+            return from_ticks(self._ticks(encoded), missing, self.dtype, self.cell)
         if isinstance(self.dtype, np.dtype):
             return encoded.astype(self.dtype)
         if ptypes.is_integer_dtype(self.dtype):
-            whole = pd.array(np.where(missing, 0, encoded).astype(np.int64), dtype=pd.Int64Dtype())
+            whole = pd.array(np.where(missing, 0.0, encoded).astype(np.int64), dtype=pd.Int64Dtype())
             whole[missing] = pd.NA
             return whole.astype(self.dtype)
         return pd.Series(encoded).astype(self.dtype).array
 
-    def _decode_ticks(self, encoded: Floats) -> npt.NDArray[np.int64]:
-        """Return ticks from whole units and rests, which are exact for long spans; NaN becomes the origin."""
-        whole = np.floor(np.where(np.isnan(encoded), 0.0, encoded))
-        rest = np.where(np.isnan(encoded), 0.0, encoded - whole)
-        ticks: npt.NDArray[np.int64] = whole.astype(np.int64) * self.unit + np.rint(rest * self.unit).astype(np.int64)
-        return ticks + self.origin
+    @cached_property
+    def _level_values(self) -> Any:
+        """The levels in the training dtype, and the missing value as the last one, for code -1."""
+        if isinstance(self.dtype, np.dtype) and self.dtype.kind in "iub":  # without a missing value
+            return self._objects.to_numpy(dtype=self.dtype)
+        if isinstance(self.dtype, np.dtype) and self.dtype.kind in "fO":
+            sentinel = np.array([None], dtype=object)
+            sentinel[0] = self.missing
+            return np.concatenate([self._objects.to_numpy(), sentinel]).astype(self.dtype)
+        return pd.array([*self._objects, None], dtype=self.dtype)
+
+    def _ticks(self, encoded: Floats) -> Ints:
+        """Return ticks from whole units and rests, which are exact for long spans; the origin for NaN."""
+        known = np.where(np.isnan(encoded), 0.0, encoded)
+        whole = np.floor(known)
+        rest = np.rint((known - whole) * self.unit)
+        return whole.astype(np.int64) * self.unit + rest.astype(np.int64) + self.origin
 
 
-def read_feature(column: pd.Series[Any], override: Kind | None, where: str) -> Feature:
-    dtype: Any = column.dtype
-    missing = column.isna().to_numpy(dtype=bool)
-    kind = override or default_kind(column, where)
-    inner = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else getattr(dtype, "subtype", dtype)
-    if isinstance(inner, np.dtype) and (inner.kind == "c" or (inner.kind == "f" and inner.itemsize > 8)):
-        raise _not_supported(column, where)
-    if isinstance(inner, np.dtype) and not inner.isnative:  # pandas cannot take rows of such a frame
+def column_of(column: pd.Series[Any], where: str) -> str:
+    """Return the beginning of a message about a column."""
+    return f"column {spell(column.name)} of {where}"
+
+
+def row_of(column: pd.Series[Any], marked: Bools) -> str:
+    """Return the label of the first marked row, for a message."""
+    return f"row {spell(column.index[int(np.argmax(marked))])}"
+
+
+def check_finite(values: Floats, column: pd.Series[Any], where: str) -> None:
+    """Raise on infinite values."""
+    infinite = np.isinf(values)
+    if infinite.any():
         raise InputError(
-            *column_of(column.name, where),
-            f" has dtype {dtype}, whose byte order is not native; convert it",
-            PythonOnly(f", as in .astype({inner.newbyteorder('=').name!r})"),
-            ".",
+            f"{column_of(column, where)} holds {infinite.sum()} infinite value(s), the first in "
+            f"{row_of(column, infinite)}; replace them by missing or by finite numbers."
         )
-    if kind == "numeric":
-        if not (is_numeric(dtype) or is_dated(dtype)):
-            raise InputError(
-                *column_of(column.name, where),
-                PythonOnly(f" has dtype {dtype} and"),
-                " cannot be numeric; convert it first, or leave it categorical.",
-            )
-        origin, unit = origin_and_unit(column, missing, where) if is_dated(dtype) else (0, 1)
-        plain = Feature(column.name, "numeric", dtype, origin=origin, unit=unit)
-        encoded = plain.encode(column, where)
-        seen = encoded[~missing]
-        low, high = (float(seen.min()), float(seen.max())) if seen.size else (math.nan, math.nan)
-        return Feature(
-            column.name,
-            "numeric",
-            dtype,
-            low=low,
-            high=high,
-            origin=origin,
-            unit=unit,
-            has_missing=bool(missing.any()),
-            decimals=decimals_of(seen, None if is_dated(dtype) else numpy_dtype(dtype)) if seen.size else None,
-        )
-    if kind == "ordered" and override and not (is_numeric(dtype) or is_ordered(dtype)):
-        raise InputError(
-            entry("kinds", column.name),
-            " is 'ordered', but ",
-            Either(
-                (PythonOnly(f"dtype {dtype} has no order; use an ordered pandas category"),),
-                "the column has no order; order its levels",
-            ),
-            ".",
-        )
-    levels = _levels(column, missing, where)
-    sentinel = column[missing].iloc[0] if missing.any() else np.nan
-    return Feature(
-        column.name,
-        kind,
-        dtype,
-        levels,
-        0.0,
-        float(max(len(levels) - 1, 0)),
-        has_missing=bool(missing.any()),
-        missing=sentinel,
+
+
+def not_levels(column: pd.Series[Any], where: str, error: Exception) -> InputError:
+    """Return the error for cells such as lists, which cannot be levels."""
+    odd = np.array([not ptypes.is_hashable(cell) for cell in column])
+    such = (
+        f", such as {spell(column.iloc[int(np.argmax(odd))])} ({row_of(column, odd)})" if odd.any() else f" ({error})"
     )
-
-
-def default_kind(column: pd.Series[Any], where: str) -> Kind:
-    dtype: Any = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        return "ordered" if dtype.ordered else "categorical"
-    try:
-        if ptypes.is_bool_dtype(dtype) or ptypes.is_string_dtype(dtype) or ptypes.is_object_dtype(dtype):
-            return "categorical"
-        if is_numeric(dtype) or is_dated(dtype):
-            return "numeric"
-    except NotImplementedError:  # pandas knows some Arrow types by name only
-        pass
-    raise _not_supported(column, where)
-
-
-def _not_supported(column: pd.Series[Any], where: str) -> InputError:
     return InputError(
-        *column_of(column.name, where),
-        " has ",
-        Either(PythonOnly(f"dtype {column.dtype}"), "a type"),
-        ", which is not supported; convert it to numbers, dates, strings or categories.",
+        f"{column_of(column, where)} holds values that cannot be levels{such}; convert them to texts or numbers, or "
+        "make a column of each part."
     )
-
-
-def _levels(column: pd.Series[Any], missing: npt.NDArray[np.bool_], where: str) -> pd.Index[Any]:
-    dtype: Any = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        categories: pd.Index[Any] = dtype.categories
-        return categories
-    if ptypes.is_bool_dtype(dtype):
-        return pd.Index([False, True], dtype=object)
-    if is_numeric(dtype):
-        _check_finite(column.to_numpy(dtype=np.float64, na_value=np.nan), column.name, where)
-    try:
-        seen = column[~missing].unique()
-    except (TypeError, ValueError, NotImplementedError) as error:  # lists, structs, bytes in a foreign order
-        raise _not_levels(column, where, error) from error
-    levels: list[Any] = list(seen)
-    if ptypes.is_object_dtype(dtype):
-        _check_one_type_each(column[~missing], levels, where)
-    with contextlib.suppress(TypeError):  # levels of several types stay in order of appearance
-        levels = sorted(levels)
-    found: pd.Index[Any] = pd.Index(levels, dtype=object, tupleize_cols=False)
-    if not found.is_unique:  # Arrow's times are finer than Python's
-        raise InputError(
-            *column_of(column.name, where),
-            f" holds values that are different in {dtype} and equal in Python, such as "
-            f"{spell(found[found.duplicated()][0])}; round them, or convert the column.",
-        )
-    return found
-
-
-def _not_levels(column: pd.Series[Any], where: str, error: Exception) -> InputError:
-    odd = next((i for i, cell in enumerate(column) if not ptypes.is_hashable(cell)), None)
-    such = "" if odd is None else f", as {spell(column.iloc[odd])} in row {spell(column.index[odd])}"
-    fix = "Convert the column to texts or numbers, or make a column of each part."
-    return InputError(*column_of(column.name, where), f" holds values that cannot be levels: {error}{such}. {fix}")
-
-
-def _check_one_type_each(values: pd.Series[Any], levels: list[Any], where: str) -> None:
-    """Raise on True beside 1, or 1 beside 1.0, which are equal and would be one level."""
-    if not ptypes.infer_dtype(values, skipna=True).startswith("mixed"):
-        return
-    kept = {level: level for level in levels}
-    for value in values:
-        if type(value) is not type(kept[value]):
-            raise InputError(
-                *column_of(values.name, where),
-                f" holds both {kept[value]!r} and {value!r}, which are equal and so one level; use one of them.",
-            )
-
-
-def _check_finite(values: Floats, name: Hashable, where: str) -> None:
-    infinite = np.flatnonzero(np.isinf(values))
-    if infinite.size:
-        raise InputError(
-            *column_of(name, where),
-            f" holds {infinite.size} infinite value(s), the first in row {infinite[0]} (counted from "
-            "0); replace them by missing or by finite numbers.",
-        )
-
-
-def _check_exact(values: Floats, column: pd.Series[Any], where: str) -> None:
-    if np.fmax.reduce(np.abs(values), initial=0.0) >= EXACT and not ptypes.is_float_dtype(column.dtype):
-        raise InputError(
-            *column_of(column.name, where),
-            " holds integers of 2**53 or beyond, which cannot be compared exactly; drop it if it is "
-            "an identifier, rescale it, or set ",
-            Setting("kinds", {column.name: "categorical"}),
-            ".",
-        )

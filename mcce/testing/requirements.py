@@ -1,49 +1,33 @@
-"""Requirements of the checks, and the error raised if a sampler violates one."""
+"""Requirements of the checks, and the error of a violation."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from mcce.base.arrays import Floats
-from mcce.generators.base import Generator
-from mcce.samplers import ConditionalSampler
+from mcce._utils import Floats
+from mcce.exceptions import spell
 from mcce.table import Column, Kind
 
-Check = Callable[[ConditionalSampler, int], None]
-GeneratorCheck = Callable[[Generator, int], None]
-Named = TypeVar("Named", bound=Callable[[Any, int], None])
-
-LEVEL = 1e-4
+LEVEL = 1e-4  # of the tests of distributions
 
 
 class ConformanceError(AssertionError):
     """A sampler violates the contract of `ConditionalSampler`, or a generator that of `Generator`."""
 
 
-def member_of(suite: list[Named]) -> Callable[[Named], Named]:
-    """Return a decorator that adds a check to a suite, and its name and that of the object to every failure."""
-
-    def decorate(function: Named) -> Named:
-        def run(checked: Any, seed: int = 0) -> None:
-            place = f"{function.__name__}, {type(checked).__name__}"
-            try:
-                function(checked, seed)
-            except ConformanceError as failure:
-                raise ConformanceError(f"{place}: {failure}") from None
-            except Exception as error:
-                raise ConformanceError(f"{place}: raised {type(error).__name__}: {error}") from error
-
-        named = cast(Named, functools.wraps(function)(run))
-        suite.append(named)
-        return named
-
-    return decorate
+def run(check: Callable[[Any], None], bench: Any, name: str) -> None:
+    """Run a check; any error becomes a `ConformanceError` with the names of the check and of the object."""
+    try:
+        check(bench)
+    except ConformanceError as failure:
+        raise ConformanceError(f"{check.__name__}, {name}: {failure}") from None
+    except Exception as error:
+        raise ConformanceError(f"{check.__name__}, {name}: raised {type(error).__name__}: {error}") from error
 
 
 def require(condition: object, message: str) -> None:
@@ -52,31 +36,31 @@ def require(condition: object, message: str) -> None:
         raise ConformanceError(message)
 
 
-def require_array(found: object, dtype: type[np.generic], n: int, what: str) -> None:
-    """Require a vector of `n` values of the dtype."""
-    require(isinstance(found, np.ndarray), f"{what} returns a {type(found).__name__}; return an array.")
-    assert isinstance(found, np.ndarray)
-    require(found.shape == (n,), f"{what} returns shape {found.shape} for {n} rows; return ({n},).")
-    require(found.dtype == dtype, f"{what} returns dtype {found.dtype}; return {np.dtype(dtype)}.")
+def require_floats(found: Any, n: int, what: str) -> None:
+    """Require a float64 vector of length n."""
+    is_vector = isinstance(found, np.ndarray) and found.shape == (n,) and found.dtype == np.float64
+    shape = f"{found.dtype} of shape {found.shape}" if isinstance(found, np.ndarray) else f"a {type(found).__name__}"
+    require(is_vector, f"{what} returns {shape} for {n} rows; return float64 of shape ({n},).")
 
 
 def require_valid(drawn: Floats, target: Column, where: str) -> None:
-    """Require that every draw is missing, a finite number or an observed level."""
+    """Require that draws are finite numbers or observed levels, and missing only if a training value is."""
     known = drawn[~np.isnan(drawn)]
     require(np.isfinite(known).all(), f"{where}: {np.isinf(known).sum()} draws are infinite.")
-    if target.feature.levels is not None:
+    has_gaps = bool(np.isnan(target.values).any())
+    require(has_gaps or known.size == drawn.size, f"{where}: {np.isnan(drawn).sum()} draws are NaN.")
+    if not target.feature.is_numeric:
         invented = np.setdiff1d(known, target.values)
         codes = f"the codes are 0 to {target.feature.n_levels - 1}"
         require(
-            invented.size == 0,
-            f"{where}: draws {invented.tolist()} are not levels of the training target ({codes}).",
+            not invented.size, f"{where}: draws {invented.tolist()} are not levels of the training target ({codes})."
         )
 
 
-def require_agreement(kind: Kind, a: Floats, b: Floats, message: str, hint: str = "") -> None:
+def require_agreement(kind: Kind, a: Floats, b: Floats, message: str) -> None:
     """Require that a test does not reject equal distributions of two samples; the message states the evidence."""
     p, evidence = difference(kind, a, b)
-    require(p > LEVEL, f"{message} ({evidence}).{hint}")
+    require(p > LEVEL, f"{message} ({evidence}).")
 
 
 def difference(kind: Kind, a: Floats, b: Floats) -> tuple[float, str]:
@@ -89,6 +73,13 @@ def difference(kind: Kind, a: Floats, b: Floats) -> tuple[float, str]:
     p = float(stats.chi2_contingency(counts).pvalue) if seen.size > 1 else 1.0
     shares = " and ".join(str(np.round(row / row.sum(), 3).tolist()) for row in counts)
     return p, f"chi-square p = {p:.2g}, shares of the levels {shares}"
+
+
+def require_same_parameters(now: Any, before: dict[str, Any], what: str) -> None:
+    """Require that an object has the very parameters that it had before."""
+    for name, value in before.items():
+        found = getattr(now, name)
+        require(found is value, f"{what} the parameter {name!r} from {spell(value)} to {spell(found)}.")
 
 
 def equal(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:

@@ -1,33 +1,32 @@
-"""Small tables with known properties, and samplers fitted to them."""
+"""Small tables with known properties, and samplers and generators fitted to them."""
 
 from __future__ import annotations
 
-import functools
-import weakref
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import stats
+from sklearn.base import clone
 
-from mcce.base.arrays import Floats
+from mcce._utils import Bools, Floats
+from mcce.exceptions import InputError
+from mcce.generators import DrawRequest, Generator
 from mcce.rng import RowStreams
-from mcce.samplers import ConditionalSampler, Within
+from mcce.samplers import ConditionalSampler, Distribution, Within, distribution_of
 from mcce.table import KINDS, Column, Kind, Schema, Table
 
 TRAINING_ROWS = 600
-DRAWS_PER_ROW = 4
-
-_GIVENS = ("height", "grade", "job", "sex")
-_CUTS = (-1.0, 0.5, 2.0)  # cut points of a logistic variable: four levels, none rare
+GIVENS = ("height", "grade", "job", "sex")
+_CUTS = (-1.0, 0.5, 2.0)  # of a logistic variable: four levels, none rare
 
 
 @dataclass(frozen=True)
-class FitProblem:
-    """Training data of one conditional."""
+class Problem:
+    """Training data of one conditional; the target depends on nothing or, `by_sex`, on the two-level given alone."""
 
     given: Table
     target: Column
@@ -37,48 +36,24 @@ class FitProblem:
         """Kind of the target."""
         return self.target.feature.kind
 
-    @property
-    def has_gaps(self) -> bool:
-        """Whether values of the target are missing."""
-        return bool(np.isnan(self.target.values).any())
-
-    def copies(self, times: int = DRAWS_PER_ROW) -> npt.NDArray[np.intp]:
-        """Return the training row of each row to draw, so that draws and training data have the same givens."""
+    def copies(self, times: int = 4) -> npt.NDArray[np.intp]:
+        """Return the training row of each row to draw."""
         return np.tile(np.arange(self.given.n_rows), times)
 
 
-def problem_for(sampler: ConditionalSampler, kind: Kind, seed: int, **options: Any) -> FitProblem:
-    """Return a training problem whose numbers the sampler models."""
-    return make_problem(kind, seed, numbers=sampler.numbers, **options)
-
-
-def make_problem(kind: Kind, seed: int, *, givens: tuple[str, ...] = _GIVENS, **options: Any) -> FitProblem:
-    """Return a new training problem, which a sampler may change."""
-    table = _make_table(kind, seed, givens, **options)
-    table = Table(table.features, table.matrix.copy(order="F"))
-    return FitProblem(table.first(len(givens)), table.column(len(givens)))
-
-
-@functools.lru_cache(maxsize=64)
-def _make_table(
+def make_problem(
     kind: Kind,
     seed: int,
-    givens: tuple[str, ...],
     *,
+    givens: tuple[str, ...] = GIVENS,
+    numbers: str = "any",
     by_sex: bool = False,
     missing_givens: bool = False,
     missing_target: bool = False,
     unobserved: bool = False,
-    whole: bool = False,
-    tenths: bool = False,
-    numbers: str = "any",
-) -> Table:
-    """Return givens and target; the target depends on nothing or, `by_sex`, on the two-level given alone.
-
-    A numeric target has float64's decimals, or it is `whole` (few integers) or counted in `tenths`. It is approximately
-    normal and positive, as some families require. `numbers` may be "counts", some of them 0, or "shares" between 0 and
-    1, whose `tenths` are hundredths.
-    """
+    decimals: int | None = None,
+) -> Problem:
+    """Return a training problem; a numeric target is positive and approximately normal, a count or a share."""
     rng = np.random.default_rng(seed)
     n = TRAINING_ROWS
     sex = rng.integers(0, 2, n)
@@ -95,15 +70,13 @@ def _make_table(
         frame["job"] = frame["job"].mask(rng.random(n) < 0.2)
     target: pd.Series[Any]
     if kind == "numeric":
-        values = 10.0 + np.abs(rng.normal(50.0, 20.0, n) - 10.0) + 80.0 * sex * by_sex
+        values: Any = 10.0 + np.abs(rng.normal(50.0, 20.0, n) - 10.0) + 80.0 * sex * by_sex
         if numbers == "counts":
-            values, whole = 12.0 * _counts(rng.random(n), 4.0 + 12.0 * sex * by_sex), True
+            values = stats.nbinom.ppf(rng.random(n), 3.0, 3.0 / (7.0 + 12.0 * sex * by_sex))
         elif numbers == "shares":
-            values = np.clip(np.round(values / 250.0, 2), 0.01, 0.99) if tenths else values / 250.0
-            tenths = False
-        target = pd.Series(
-            np.rint(values / 12.0).astype(np.int64) if whole else np.round(values, 1) if tenths else values
-        )
+            values = values / 250.0
+        target = pd.Series(values if decimals is None else np.round(values, decimals))
+        target = target.astype(np.int64) if numbers == "counts" or decimals == 0 else target
     else:
         codes = np.digitize(rng.logistic(size=n) + 3.0 * sex * by_sex, _CUTS)
         levels = ["a", "b", "c", "d"] if kind == "ordered" else ["d", "b", "a", "c"]
@@ -113,13 +86,8 @@ def _make_table(
         target = levels_of(codes, levels, ordered=kind == "ordered")
     frame = frame[list(givens)]
     frame["target"] = target.mask(rng.random(n) < 0.3) if missing_target else target
-    return Schema.from_data(frame).encode(frame)
-
-
-def _counts(uniform: Floats, mean: npt.NDArray[Any]) -> Floats:
-    """Return counts from a zero-inflated negative binomial distribution of variance mean + mean^2 / 3."""
-    left = (uniform - 0.15) / 0.85
-    return np.where(left > 0.0, stats.nbinom.ppf(np.maximum(left, 0.0), 3.0, 3.0 / (3.0 + mean)), 0.0)
+    table = Schema.from_data(frame).encode(frame)
+    return Problem(table.first(len(givens)), table.column(len(givens)))
 
 
 def levels_of(codes: npt.NDArray[Any], levels: list[str], *, ordered: bool = False) -> pd.Series[Any]:
@@ -127,55 +95,154 @@ def levels_of(codes: npt.NDArray[Any], levels: list[str], *, ordered: bool = Fal
     return pd.Series(pd.Categorical(np.array(levels)[codes], categories=levels, ordered=ordered))
 
 
-def kinds_of(sampler: ConditionalSampler) -> list[Kind]:
-    """Return the kinds that a sampler handles, in the order of `KINDS`."""
-    return [kind for kind in KINDS if kind in sampler.handles]
+@dataclass
+class Bench:
+    """A sampler under test, and its fits, which checks that only draw share."""
+
+    sampler: ConditionalSampler
+    seed: int = 0
+    uses_given: bool = True
+    _fits: dict[Any, tuple[Problem, ConditionalSampler]] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> list[Kind]:
+        """The kinds that the sampler handles."""
+        return [kind for kind in KINDS if kind in self.sampler.handles]
+
+    def unfitted(self) -> Any:
+        """Return a clone; a `random_state` of None is set, as a chain does."""
+        made = clone(self.sampler)
+        if made.get_params(deep=False).get("random_state", 0) is None:
+            made.set_params(random_state=self.seed)
+        return made
+
+    def problem(self, kind: Kind, *, seed: int = 0, **options: Any) -> Problem:
+        """Return a problem with numbers that the sampler can be fitted to: any, else counts, else shares."""
+        numbers = self._numbers() if kind == "numeric" else "any"
+        return make_problem(kind, self.seed + seed, numbers=numbers, **options)
+
+    def _numbers(self) -> str:
+        if "numbers" not in vars(self):
+            self.numbers = next((each for each in ("any", "counts", "shares") if self._can_be_fitted(each)), "any")
+        return self.numbers
+
+    def _can_be_fitted(self, numbers: str) -> bool:
+        problem = make_problem("numeric", self.seed, numbers=numbers)
+        try:
+            self.unfitted().fit(problem.given, problem.target)
+        except InputError:
+            return False
+        except Exception:  # another check reports it
+            return True
+        return True
+
+    def fit(self, problem: Problem) -> Any:
+        """Return a clone that is fitted to the problem."""
+        made = self.unfitted()
+        made.fit(problem.given, problem.target)
+        return made
+
+    def fitted(self, **options: Any) -> Iterator[tuple[Kind, Problem, Any]]:
+        """Yield each kind with a problem and a clone fitted to it, which must not be changed."""
+        for kind in self.kinds:
+            key = (kind, *sorted(options.items()))
+            if key not in self._fits:
+                problem = self.problem(kind, **options)
+                self._fits[key] = problem, self.fit(problem)
+            yield kind, *self._fits[key]
 
 
-def fit(sampler: ConditionalSampler, problem: FitProblem) -> ConditionalSampler:
-    """Return a clone of the sampler, fitted to the problem."""
-    fitted = sampler.clone()
-    fitted.fit(problem.given, problem.target)
-    return fitted
+def distribution(fitted: ConditionalSampler, problem: Problem, rows: Any = slice(None)) -> Distribution:
+    """Return the distributions of some training rows."""
+    return distribution_of(fitted, problem.given.take(rows), problem.target.feature)
 
 
-def draw(fitted: ConditionalSampler, given: Table, seed: int, within: Within | None = None) -> Floats:
-    """Draw one value for each row, from the streams of the seed."""
-    streams = RowStreams.from_seed(seed, given.n_rows)
-    return fitted.sample(given, streams) if within is None else fitted.sample(given, streams, within=within)
+def draw(
+    fitted: ConditionalSampler, problem: Problem, seed: int, rows: Any = slice(None), within: Within | None = None
+) -> tuple[Floats, Bools]:
+    """Draw one value for each of some training rows, as a chain does."""
+    found = distribution(fitted, problem, rows)
+    return found.sample(RowStreams.from_seed(seed, len(found)), within)
 
 
-def trained(
-    sampler: ConditionalSampler, seed: int, *, or_missing: bool = False, **options: Any
-) -> Iterator[tuple[Kind, FitProblem, ConditionalSampler]]:
-    """Fit a clone to a target of each kind that the sampler handles; with `or_missing`, also to one with gaps.
+# -------------------------------------------------------------------------------------------------------- generators
 
-    Checks of the same problem share the fitted clone, since they only draw from it.
-    """
-    for kind in kinds_of(sampler):
-        for missing in (False, True)[: 1 + (or_missing and sampler.handles_missing)]:
-            yield kind, *_fitted_once(sampler, kind, seed, missing_target=missing, **options)
+ROWS = 500
+FIXED = ("group", "age")
 
 
-_SHARED: dict[int, dict[Hashable, tuple[FitProblem, ConditionalSampler]]] = {}  # by identity: equal samplers may differ
+@dataclass(frozen=True)
+class Training:
+    """A table with a decision."""
+
+    X: pd.DataFrame
+    decision: Bools
+    fixed: tuple[str, ...]
 
 
-def _fitted_once(
-    sampler: ConditionalSampler, kind: Kind, seed: int, **options: Any
-) -> tuple[FitProblem, ConditionalSampler]:
-    """Return a problem and a clone fitted to it, cached as long as the sampler and its parameters exist."""
-    if id(sampler) not in _SHARED:
-        _SHARED[id(sampler)] = {}
-        weakref.finalize(sampler, _SHARED.pop, id(sampler), None)
-    fits = _SHARED[id(sampler)]
-    parameters = tuple(map(id, sampler.get_params(deep=False).values()))
-    key = (kind, seed, parameters, *sorted(options.items()))
-    if key not in fits:
-        problem = problem_for(sampler, kind, seed, **options)
-        fits[key] = problem, fit(sampler, problem)
-    return fits[key]
+def mixed_table(seed: int) -> Training:
+    """Return columns of every kind; income, rooms and job depend on the decision, job, since and debt on the group."""
+    rng = np.random.default_rng([seed, 1])
+    group = rng.integers(0, 2, ROWS)
+    wanted = rng.random(ROWS) < 0.5
+    job = np.where(rng.random(ROWS) < 0.75, group + wanted, rng.integers(0, 3, ROWS))
+    frame = pd.DataFrame(
+        {
+            "income": np.round(30.0 + 20.0 * wanted + rng.gamma(2.0, 4.0, ROWS), 2),
+            "group": np.array(["a", "b"], dtype=object)[group],
+            "job": levels_of(job, ["clerk", "cook", "pilot", "never"]),
+            "age": 20 + rng.integers(0, 5, ROWS),
+            "grade": levels_of(rng.integers(0, 3, ROWS), ["low", "mid", "high"], ordered=True),
+            "rooms": (1 + rng.poisson(1.0 + 2.0 * wanted)).astype(np.int16),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 300, ROWS) + 250 * group, unit="D"),
+            "debt": np.where(rng.random(ROWS) < 0.2, np.nan, np.round(rng.normal(5.0 + 4.0 * group, 2.0), 3)),
+        }
+    )
+    return Training(frame, wanted, FIXED)
 
 
-def forget_fits(sampler: ConditionalSampler) -> None:
-    """Clear the shared fits of this sampler."""
-    _SHARED.get(id(sampler), {}).clear()
+def small_table(seed: int) -> Training:
+    """Return three columns of few levels, whose combinations can be enumerated, and an informative decision."""
+    rng = np.random.default_rng([seed, 2])
+    group, wanted = rng.integers(0, 2, ROWS), rng.random(ROWS) < 0.4
+    home = (rng.random(ROWS) < 0.2 + 0.5 * wanted).astype(int)
+    size = np.digitize(rng.logistic(size=ROWS) + 1.5 * home - group, [-0.5, 1.0])
+    frame = pd.DataFrame(
+        {
+            "group": levels_of(group, ["a", "b"]),
+            "home": levels_of(home, ["rents", "owns"]),
+            "size": levels_of(size, ["small", "middle", "large"], ordered=True),
+        }
+    )
+    return Training(frame, wanted, ("group",))
+
+
+@dataclass
+class GeneratorBench:
+    """A generator under test, and its fits, which checks that only draw share."""
+
+    generator: Generator
+    seed: int = 0
+    _fits: dict[str, tuple[Training, Any]] = field(default_factory=dict)
+
+    def fit(self, training: Training, *, with_decision: bool = True, **more: Any) -> Any:
+        """Return a clone that is fitted to the table, with its fixed features."""
+        made = clone(self.generator).set_params(fixed=list(training.fixed))
+        made.fit(training.X, training.decision if with_decision else None, **more)
+        return made
+
+    def fitted(self, table: str = "mixed") -> tuple[Training, Any]:
+        """Return a table and a clone fitted to it, which must not be changed."""
+        if table not in self._fits:
+            training = (mixed_table if table == "mixed" else small_table)(self.seed)
+            self._fits[table] = training, self.fit(training)
+        return self._fits[table]
+
+    def request(self, fitted: Any, training: Training, n: int, decision: bool | Bools = True) -> DrawRequest:
+        """Return a request for n rows with the fixed values of six training rows, each with its own stream."""
+        matrix: Floats = fitted.schema_.encode(training.X).matrix
+        group = matrix[:, list(fitted.schema_.names).index("group")]
+        six = np.concatenate([np.flatnonzero(group == code)[:3] for code in (0.0, 1.0)])
+        index = np.arange(n, dtype=np.uint64)
+        givens = fitted.givens_of(matrix[six[np.arange(n) % 6]], decision)
+        return DrawRequest(givens, index % np.uint64(6) * np.uint64(7919), index // np.uint64(6), self.seed)

@@ -1,36 +1,162 @@
 """Classification and regression trees on ranks (Breiman, Friedman, Olshen and Stone 1984).
 
-1. A node with fewer than `min_split` rows, at `max_depth`, or with a single response is a leaf. Otherwise the best cut
+1. Columns are ranked once per table, and all trees of a chain share the ranks (`ColumnRanks`).
+2. A node with fewer than `min_split` rows, at `max_depth`, or with a single response is a leaf. Otherwise the best cut
    of all columns is taken (`mcce.trees.kernels`), the first on ties, if it improves strictly.
-2. With `cp`, each subtree is collapsed that lowers the impurity by less than `cp` times the root's for each split.
-3. Levels and missing values that a node has not seen go to its larger child.
-4. Weights count as copies, also in `min_split` and `min_leaf`. Rows with whole weights are repeated if there are not
-   too many, so that ties are broken in the same way.
-5. Honest trees (Wager and Athey 2018; `with_donors`) have other rows in the leaves than those used to grow the tree;
-   splits that leave fewer than `least` of them on a side are removed.
+3. With `cp`, each subtree is collapsed that lowers the impurity by less than `cp` times the root's for each split.
+4. Levels and missing values that a node has not seen go to its larger child.
 
-scikit-learn's trees do not split unordered levels, and `mcce.trees.rpart` must follow R's order of sums: a chain of
-deep trees on 20,000 loans takes 0.35 s with this module and 0.79 s with `mcce.trees.rpart`.
+scikit-learn's trees do not split unordered levels, and `mcce.trees.rpart` must follow R's order of sums, which takes
+twice the time.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from mcce.base.arrays import Floats, Ints
+from mcce._utils import Bools, Floats, Ints
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from mcce.table import Column, Table
-from mcce.table.weights import whole_counts
-from mcce.trees import announce_compiling, kernels
-from mcce.trees.kernels import LEAF
-from mcce.trees.ranking import ColumnRanks
-from mcce.trees.tree import Tree, each_donor_once, with_splits
+from mcce.table import Column, Feature, Table
+from mcce.trees import kernels
+from mcce.trees.kernels import HISTOGRAM, LEAF, PAIR, SORTED, UNORDERED
 
-MOST_COPIES = 10  # mean weight up to which rows with whole weights are repeated
+MAX_BINS = 1024  # a numeric column with more distinct values is kept sorted
+MAX_LEVELS = 65_535  # codes have 16 bits
+MOST_CELLS = 2**32 - 1  # of a matrix that is routed at once
+
+Int32s = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, repr=False)
+class CartTree:
+    """A binary tree; node 0 is the root, and the right child of a node follows the left one.
+
+    Attributes
+    ----------
+    given : columns that the tree splits on.
+    target : the response; missing values of levels are a last level.
+    feature : column that a node splits on; -1 in a leaf.
+    threshold : x < threshold goes left (numbers, ordered and two-level columns).
+    left : left child.
+    missing_left : whether missing values go left.
+    mask_at, masks : for a split on unordered levels, where its levels begin in `masks` (else -1); True goes left.
+    start, size : the rows of a node are rows[start : start + size].
+    impurity : sum of squares around the mean, or size times the Gini index, of a node.
+    rows : training rows, those of a leaf adjacent and ascending; a bootstrap sample repeats some.
+    values : responses in the order of `rows`.
+    """
+
+    given: tuple[Feature, ...]
+    target: Feature
+    feature: Int32s
+    threshold: Floats
+    left: Int32s
+    missing_left: Bools
+    mask_at: Int32s
+    masks: Bools
+    start: Int32s
+    size: Int32s
+    impurity: Floats
+    rows: Int32s
+    values: Floats
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, leaves included."""
+        return self.feature.size
+
+    @cached_property
+    def leaves(self) -> Ints:
+        """The leaves from left to right: `leaf` returns positions in this array."""
+        leaves = np.flatnonzero(self.feature == LEAF)
+        return leaves[np.argsort(self.start[leaves])]
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of leaves."""
+        return self.leaves.size
+
+    @property
+    def training_leaf(self) -> Ints:
+        """Leaf of each training row; of a bootstrap sample, in ascending order of the rows."""
+        leaf_of_row = np.empty(int(self.rows.max()) + 1, dtype=np.int64)
+        leaf_of_row[self.rows] = np.repeat(np.arange(self.n_leaves), self.size[self.leaves])
+        return leaf_of_row[np.sort(self.rows)]
+
+    def leaf(self, matrix: Floats) -> Ints:
+        """Return the leaf, from 0 to `n_leaves` - 1, of each row of an encoded matrix."""
+        n = matrix.shape[0]
+        leaf = np.zeros(n, dtype=np.int64)
+        if self.n_leaves == 1 or n == 0:
+            return leaf
+        if n * matrix.shape[1] > MOST_CELLS:
+            return np.concatenate([self.leaf(half) for half in (matrix[: n // 2], matrix[n // 2 :])])
+        matrix = np.asfortranarray(matrix)
+        child, column, *of_nodes = self._routes
+        is_plain = not (self._splits_levels or np.isnan(matrix.sum()))
+        chunk = np.empty(kernels.CHUNK, dtype=np.uint64)
+        kernels.route(matrix.ravel(order="F"), child | column * np.uint64(n), *of_nodes, is_plain, chunk, leaf)
+        return leaf
+
+    def nodes(self) -> pd.DataFrame:
+        """Return one row for each node, a parent before its left branch before its right branch.
+
+        Returns
+        -------
+        DataFrame with the columns node (the children of k are 2k and 2k + 1), parent (0 of the root), depth, n,
+        is_leaf, variable (position in `given`, -1 in a leaf), cut (smaller values go left; NaN for unordered levels,
+        infinite if missing values are split from all others), left_levels (codes of the unordered levels that go left,
+        else None), missing_left, value (mean of the known responses, or code of the most frequent level) and impurity.
+        """
+        rows: list[dict[str, Any]] = []
+        waiting = [(0, 1, 0)]
+        while waiting:
+            node, number, depth = waiting.pop()
+            feature, at = int(self.feature[node]), int(self.mask_at[node])
+            is_leaf = feature == LEAF
+            row: dict[str, Any] = {"node": number, "parent": number // 2, "depth": depth, "n": int(self.size[node])}
+            row |= {"is_leaf": is_leaf, "variable": feature, "cut": np.nan, "left_levels": None}
+            row["missing_left"] = bool(self.missing_left[node])
+            if at >= 0:
+                goes_left = self.masks[at : at + self.given[feature].n_levels]
+                row["left_levels"] = tuple(np.flatnonzero(goes_left).tolist())
+            elif not is_leaf:
+                row["cut"] = float(self.threshold[node])
+            if not is_leaf:
+                left = int(self.left[node])
+                waiting += [(left + 1, 2 * number + 1, depth + 1), (left, 2 * number, depth + 1)]
+            rows.append(row | {"value": self._value(node), "impurity": float(self.impurity[node])})
+        return pd.DataFrame(rows)
+
+    def _value(self, node: int) -> float:
+        """Return the mean of the known responses in a node, or their most frequent level, the first on ties."""
+        values = self.values[self.start[node] : self.start[node] + self.size[node]]
+        if not self.target.is_numeric:
+            return float(np.argmax(np.bincount(values.astype(np.int64))))
+        known = values[~np.isnan(values)]
+        return float(known.mean()) if known.size else np.nan
+
+    @cached_property
+    def _splits_levels(self) -> bool:
+        return bool((self.mask_at >= 0).any())
+
+    @cached_property
+    def _routes(self) -> tuple[Any, ...]:
+        """The nodes as `kernels.route` reads them: left child << 32, column, ...; a leaf leads left, to itself."""
+        is_leaf = self.feature == LEAF
+        number = np.full(self.n_nodes, -1)
+        number[self.leaves] = np.arange(self.n_leaves)
+        left = np.where(is_leaf, np.arange(self.n_nodes), self.left).astype(np.uint64)
+        column = np.where(is_leaf, 0, self.feature).astype(np.uint64)
+        threshold = np.where(is_leaf, np.nan, self.threshold)
+        return left << np.uint64(32), column, threshold, self.missing_left | is_leaf, number, self.mask_at, self.masks
 
 
 def grow(
@@ -41,96 +167,92 @@ def grow(
     min_leaf: int = 5,
     max_depth: int | None = None,
     cp: float | None = None,
-    rows: npt.NDArray[np.int64] | None = None,
+    rows: Ints | None = None,
     max_features: int | None = None,
     random_key: int = 0,
-) -> Tree:
+) -> CartTree:
     """Grow a tree for `target` on the columns of `given`.
 
     An ordered or two-level target is treated as a number (for two levels that is Gini), a target with more unordered
-    levels as classes. The target must not have missing values. `rows`, ascending and possibly repeated, grows the tree
-    on a bootstrap sample; with `max_features` each node tries that many columns, drawn with `random_key`. Weights of
-    the target count as copies, unless `rows` repeats rows.
+    levels as classes; missing values are recoded (`recode_missing`). `rows`, ascending and possibly
+    repeated, grows the tree on a bootstrap sample; with `max_features` each node tries that many columns, drawn with
+    `random_key`.
     """
-    announce_compiling()
-    counts = None
-    if rows is None and target.weights is not None:
-        counts = whole_counts(target.weights, MOST_COPIES * given.n_rows)
-    if counts is not None:
-        options = {"min_split": min_split, "min_leaf": min_leaf, "max_depth": max_depth, "cp": cp}
-        repeated = np.repeat(np.arange(given.n_rows), counts)
-        return each_donor_once(grow(given, target, rows=repeated, **options))  # type: ignore[arg-type]
-    ranking = ColumnRanks.from_table(given)
-    positions = np.array(given.positions, dtype=np.int64)
-    how, slot = ranking.how[positions], ranking.slot[positions]
-    weights = None if rows is not None else target.weights
-    if weights is not None:
-        how = np.where(how == kernels.PAIR, kernels.HISTOGRAM, how)  # two sums of weights need a histogram
-    kept_sorted = np.flatnonzero(how == kernels.SORTED)
-    packed = ranking.packed[slot[kept_sorted]]  # a copy, which is partitioned in place
-    if rows is not None:
-        repeats = np.bincount(rows, minlength=given.n_rows)
-        parts = [np.repeat(column, repeats[column & np.uint64(kernels.ROW)]) for column in packed]
-        packed = np.array(parts, dtype=np.uint64).reshape(kept_sorted.size, rows.size)
-    slot[kept_sorted] = np.arange(kept_sorted.size)
-    columns = kernels.Columns(
-        how,
-        slot,
-        ranking.n_values[positions],
-        ranking.codes,
-        packed,
-    )
-    if np.isnan(target.values).any():
-        raise InputError(f"the target {target.feature.name!r} of a tree has missing values; model them separately.")
-    response = target.values - np.clip(0.0, np.min(target.values), np.max(target.values))  # an offset loses no digits
-    n_levels = target.feature.n_levels
-    n_classes = n_levels if target.feature.kind == "categorical" and n_levels > 2 else 0
-    labels = target.values.astype(np.int64) if n_classes else np.empty(0, dtype=np.int64)
-    n = response.size if rows is None else rows.size
-    most_leaves = n // min_leaf if weights is None else min(n, int(target.total // min_leaf) + 1)
+    recoded = recode_missing(target)
+    values = recoded.values
+    order = np.arange(values.size, dtype=np.int32) if rows is None else rows.astype(np.int32)
+    columns = ColumnRanks.of(given).columns(given, rows)
+    response = values - np.clip(0.0, np.min(values), np.max(values))  # an offset loses no digits
+    n_levels = recoded.feature.n_levels
+    n_classes = n_levels if recoded.feature.kind == "categorical" and n_levels > 2 else 0
+    labels = values.astype(np.int64) if n_classes else np.empty(0, dtype=np.int64)
+    most_leaves = order.size // min_leaf
     deepest = most_leaves + 1 if max_depth is None else min(max_depth, most_leaves + 1)
     nodes = _node_arrays(columns, most_leaves)
-    work = _work_arrays(columns, n, n_classes, deepest, weighted=weights is not None)
-    if rows is not None:
-        work = work._replace(order=rows.astype(np.int32), side=np.empty(response.size, dtype=np.uint8))
-    n_tried, words = how.size, np.empty((0, 0), dtype=np.uint64)
-    if max_features is not None and max_features < how.size:
+    work = _work_arrays(columns, order, values.size, n_classes, deepest)
+    n_tried, words = columns.how.size, np.empty((0, 0), dtype=np.uint64)
+    if max_features is not None and max_features < n_tried:
         n_tried, n_words = max_features, nodes.feature.size * max_features
         words = RowStreams.from_seed(random_key, n_words).words().reshape(-1, max_features)
     n_nodes, n_masks = kernels.grow_nodes(
-        columns, nodes, work, response, labels, weights, n_classes, min_split, min_leaf, deepest, n_tried, words
+        columns, nodes, work, response, labels, n_classes, min_split, min_leaf, deepest, n_tried, words
     )
     used = {name: array[: n_masks if name == "masks" else n_nodes].copy() for name, array in nodes._asdict().items()}
-    size = used["size"]
-    if weights is not None:
-        before = np.concatenate([[0.0], np.cumsum(weights[work.order])])
-        size = before[used["start"] + size] - before[used["start"]]
     cut, after = used.pop("cut"), used.pop("after")
-    used["masks"] = _levels_left(kernels.Nodes(cut=cut, after=after, **used), size, columns.n_values)
-    threshold = _thresholds(ranking.values, ranking.offset[positions], used["feature"], used["mask_at"], cut, after)
-    tree = Tree(**used, threshold=threshold, donors=work.order)
+    used["masks"] = used["masks"] == 1
+    used["threshold"] = _thresholds(ColumnRanks.of(given).distinct(given), used["feature"], used["mask_at"], cut, after)
+    observed = target.values if target.feature.is_numeric else values
+    tree = CartTree(given.features, recoded.feature, **used, rows=order, values=observed[order])
     return tree if cp is None else prune(tree, cp)
 
 
-def prune(tree: Tree, cp: float) -> Tree:
+def prune(tree: CartTree, cp: float) -> CartTree:
     """Return the smallest subtree of least impurity + cp * root impurity * leaves."""
-    feature = tree.feature.copy()
-    kernels.collapse(feature, tree.left, tree.impurity, cp * tree.impurity[0], np.empty(feature.size))
-    return with_splits(tree, feature)
+    feature, cost = tree.feature.copy(), tree.impurity + cp * tree.impurity[0]
+    for node in np.flatnonzero(feature != LEAF)[::-1]:  # children come after their parents
+        below = cost[tree.left[node]] + cost[tree.left[node] + 1]
+        if below < cost[node]:
+            cost[node] = below
+        else:
+            feature[node] = LEAF
+    kept = np.zeros(tree.n_nodes, dtype=bool)
+    kept[0] = True
+    for node in np.flatnonzero(feature != LEAF):
+        kept[tree.left[node] : tree.left[node] + 2] = kept[node]
+    place = np.cumsum(kept) - 1
+    is_leaf = feature[kept] == LEAF
+    return replace(
+        tree,
+        feature=feature[kept],
+        threshold=tree.threshold[kept],
+        left=np.where(is_leaf, 0, place[tree.left[kept]]).astype(np.int32),
+        missing_left=tree.missing_left[kept],
+        mask_at=np.where(is_leaf, np.int32(-1), tree.mask_at[kept]),
+        start=tree.start[kept],
+        size=tree.size[kept],
+        impurity=tree.impurity[kept],
+    )
 
 
-def _levels_left(
-    nodes: kernels.Nodes, size: npt.NDArray[Any], n_values: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
-    """Return which levels go left at the splits on levels; levels absent from a node go to its larger child."""
-    split = np.flatnonzero(nodes.mask_at >= 0)
-    split = split[np.argsort(nodes.mask_at[split])]
-    left = nodes.left[split]
-    larger_left = np.repeat(size[left] >= size[left + 1], n_values[nodes.feature[split]])
-    return np.where(nodes.masks == kernels.ABSENT, larger_left, nodes.masks == 1)
+def recode_missing(target: Column) -> Column:
+    """Return a target of a tree without missing values: they are one more level, the last, or a large number.
+
+    The number is two standard deviations above the mean, so that a tree splits missing from known values where they
+    differ, and known ones elsewhere. With simulated tables one such tree drew as well (Brier score of missing, CRPS of
+    known values) as two trees, one for each.
+    """
+    is_missing = np.isnan(target.values)
+    if not is_missing.any():
+        return target
+    feature, known = target.feature, target.values[~is_missing]
+    if feature.levels is not None:
+        levels = pd.Index([*feature.levels, "missing"], dtype=object)
+        return Column(replace(feature, levels=levels), np.where(is_missing, feature.n_levels, target.values))
+    stand_in = float(np.mean(known) + (2 * np.std(known) or 1.0)) if known.size else 0.0
+    return Column(feature, np.where(is_missing, stand_in, target.values))
 
 
-def _thresholds(values: Any, offsets: Any, feature: Any, mask_at: Any, cut: Any, after: Any) -> npt.NDArray[np.float64]:
+def _thresholds(distinct: list[Floats], feature: Int32s, mask_at: Int32s, cut: Int32s, after: Int32s) -> Floats:
     """Return the midpoint between the last value on the left and the first on the right of each numeric split.
 
     It is above the former even if the two are neighbouring floats. A split of missing from all other values has no such
@@ -141,7 +263,8 @@ def _thresholds(values: Any, offsets: Any, feature: Any, mask_at: Any, cut: Any,
     threshold[numeric & (cut < 0)] = -np.inf
     threshold[numeric & (cut >= 0) & (after < 0)] = np.inf
     between = np.flatnonzero(numeric & (cut >= 0) & (after >= 0))
-    offset = offsets[feature[between]]
+    offset = np.cumsum([0, *map(len, distinct)])[feature[between]]
+    values = np.concatenate([*distinct, [0.0]])
     low, high = values[offset + cut[between]], values[offset + after[between]]
     middle = low / 2 + high / 2  # the sum of both could overflow
     close = ~((low < middle) & (middle < high))
@@ -150,82 +273,160 @@ def _thresholds(values: Any, offsets: Any, feature: Any, mask_at: Any, cut: Any,
     return threshold
 
 
+# ---------------------------------------------------------------- ranks
+
+
+@dataclass(frozen=True)
+class ColumnRanks:
+    """Ranks of the columns of one table; missing values have the rank after the last one.
+
+    Attributes
+    ----------
+    how : for each column HISTOGRAM (few distinct values), SORTED (many), UNORDERED (levels) or PAIR (two values, none
+        missing).
+    slot : the column's place in `codes` or, if SORTED, in `packed`.
+    values : the distinct known values of each column, or its level codes.
+    codes : (rows, columns) row-major, so that one row's codes share a cache line.
+    packed : (columns, rows) rank << 32 | row, ascending.
+    """
+
+    how: Ints
+    slot: Ints
+    values: list[Floats]
+    codes: npt.NDArray[np.uint16]
+    packed: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, table: Table) -> ColumnRanks:
+        """Return the ranks of a table's root, computed at the first request."""
+        return table.shared("ranks", cls._rank)
+
+    @classmethod
+    def _rank(cls, table: Table) -> ColumnRanks:
+        ranked = [_rank_column(feature, table.matrix[:, j]) for j, feature in enumerate(table.features)]
+        how = np.array([_search(feature, *ranks) for feature, ranks in zip(table.features, ranked)], dtype=np.int64)
+        is_sorted = how == SORTED
+        slot = np.where(is_sorted, np.cumsum(is_sorted), np.cumsum(~is_sorted)) - 1
+        codes = np.empty((table.n_rows, (~is_sorted).sum()), dtype=np.uint16)
+        packed = np.empty((is_sorted.sum(), table.n_rows), dtype=np.uint64)
+        row = np.arange(table.n_rows, dtype=np.uint64)
+        for j, (_, ranks) in enumerate(ranked):
+            if is_sorted[j]:
+                packed[slot[j]] = np.sort(ranks.astype(np.uint64) << np.uint64(32) | row)
+            else:
+                codes[:, slot[j]] = ranks
+        return cls(how, slot, [values for values, _ in ranked], codes, packed)
+
+    def columns(self, given: Table, rows: Ints | None) -> kernels.Columns:
+        """Return what the kernels read of some columns; `rows` repeats rows."""
+        how, slot = self.how[list(given.positions)], self.slot[list(given.positions)]
+        packed = self.packed[slot[how == SORTED]]  # a copy, which is partitioned in place
+        if rows is not None:
+            repeats = np.bincount(rows, minlength=given.n_rows)
+            parts = [np.repeat(column, repeats[column & kernels.LOW]) for column in packed]
+            packed = np.array(parts, dtype=np.uint64).reshape(len(parts), rows.size)
+        slot[how == SORTED] = np.arange(len(packed))
+        n_values = np.array([values.size for values in self.distinct(given)], dtype=np.int64)
+        return kernels.Columns(how, slot, n_values, self.codes, packed)
+
+    def distinct(self, given: Table) -> list[Floats]:
+        """Return the distinct values of some columns."""
+        return [self.values[position] for position in given.positions]
+
+
+def _search(feature: Feature, values: Floats, ranks: Ints) -> int:
+    if feature.kind == "categorical" and values.size > 2:
+        if values.size > MAX_LEVELS:
+            raise InputError(
+                f"column {feature.name!r} has {values.size} levels; a tree handles up to {MAX_LEVELS}. Group rare "
+                "levels, or drop the column."
+            )
+        return UNORDERED
+    if values.size == 2 and ranks.max() < 2:
+        return PAIR
+    return HISTOGRAM if values.size <= MAX_BINS else SORTED
+
+
+def _rank_column(feature: Feature, column: Floats) -> tuple[Floats, Ints]:
+    """Return the distinct values in order, and the rank of every row."""
+    if feature.is_numeric:
+        return rank(column)
+    values = np.arange(feature.n_levels, dtype=np.float64)
+    return values, np.where(np.isnan(column), feature.n_levels, column).astype(np.int64)
+
+
+def rank(column: Floats) -> tuple[Floats, Ints]:
+    """Return the distinct known values in order, and the rank of every value; missing is the last."""
+    is_missing = np.isnan(column)
+    if is_missing.any():
+        values, ranks_of_known = rank(column[~is_missing])
+        ranks = np.full(column.size, values.size, dtype=np.int64)
+        ranks[~is_missing] = ranks_of_known
+        return values, ranks
+    if column.size == 0:
+        return column, np.empty(0, dtype=np.int64)
+    low, high = column.min(), column.max()
+    if high <= low + (4 * column.size + 1024):
+        shifted = (column - low).astype(np.int64)
+        if (low + shifted == column).all():  # whole numbers in a short range are counted, not sorted
+            present = np.zeros(int(high - low) + 1, dtype=bool)
+            present[shifted] = True
+            return low + np.flatnonzero(present), (np.cumsum(present) - 1)[shifted]
+    order = np.argsort(column)
+    ordered = column[order]
+    is_new = np.append(True, ordered[1:] != ordered[:-1])
+    ranks = np.empty(column.size, dtype=np.int64)
+    ranks[order] = np.cumsum(is_new) - 1
+    return ordered[is_new], ranks
+
+
+# ---------------------------------------------------------------- arrays of the kernels
+
+
 def _node_arrays(columns: kernels.Columns, most_leaves: int) -> kernels.Nodes:
     """Return arrays for the largest possible tree; pages that are never touched use no memory."""
     most = 2 * most_leaves + 3
-    levels = columns.n_values[columns.how == kernels.UNORDERED]
-    most_levels = int(levels.max(initial=0))
+    most_levels = int(columns.n_values[columns.how == UNORDERED].max(initial=0))
+    dtypes = {"missing_left": np.bool_, "masks": np.uint8, "impurity": np.float64}
+    sizes = {"masks": most_levels * (most_leaves + 1) + 1}
     return kernels.Nodes(
-        feature=np.empty(most, dtype=np.int32),
-        cut=np.empty(most, dtype=np.int32),
-        after=np.empty(most, dtype=np.int32),
-        left=np.zeros(most, dtype=np.int32),
-        missing_left=np.zeros(most, dtype=np.bool_),
-        mask_at=np.empty(most, dtype=np.int32),
-        masks=np.empty(most_levels * (most_leaves + 1) + 1, dtype=np.uint8),
-        start=np.empty(most, dtype=np.int32),
-        size=np.empty(most, dtype=np.int32),
-        impurity=np.empty(most),
+        **{name: np.zeros(sizes.get(name, most), dtype=dtypes.get(name, np.int32)) for name in kernels.Nodes._fields}
     )
 
 
-def _work_arrays(columns: kernels.Columns, n: int, n_classes: int, deepest: int, *, weighted: bool) -> kernels.Work:
-    coded = columns.n_values[columns.how != kernels.SORTED]
-    widest = int(coded.max(initial=1)) + 1
-    unordered = columns.n_values[columns.how == kernels.UNORDERED]
-    most_levels = min(int(unordered.max(initial=0)) + 1, n)
-    runs = max(n, widest)
-    n_columns = columns.how.size
+def _work_arrays(columns: kernels.Columns, order: Int32s, n_rows: int, n_classes: int, deepest: int) -> kernels.Work:
+    n, n_columns = order.size, columns.how.size
+    widest = int(columns.n_values[columns.how != SORTED].max(initial=1)) + 1
+    most_levels = min(int(columns.n_values[columns.how == UNORDERED].max(initial=0)) + 1, n)
+    most_runs = max(n, widest)
     active = np.empty((deepest + 2, n_columns), dtype=np.int32)
     active[0] = np.arange(n_columns)
     n_active = np.empty(deepest + 2, dtype=np.int64)
     n_active[0] = n_columns
 
-    def ints(size: int) -> npt.NDArray[np.int64]:
+    def ints(size: int) -> Ints:
         return np.zeros(size, dtype=np.int64)
 
-    def counts(size: int) -> npt.NDArray[Any]:
-        return np.zeros(size, dtype=np.float64 if weighted else np.int64)
-
     return kernels.Work(
-        order=np.arange(n, dtype=np.int32),
-        side=np.empty(n, dtype=np.uint8),
+        order=order,
+        side=np.empty(n_rows, dtype=np.uint8),
         spare=np.empty(n, dtype=np.uint64),
         active=active,
         n_active=n_active,
         stack=np.empty((deepest + 2, 2), dtype=np.int64),
-        count=counts(widest),
+        count=ints(widest),
         total=np.zeros(widest),
         words=np.zeros((widest >> 6) + 1, dtype=np.uint64),
-        run_code=ints(runs),
-        run_n=counts(runs),
-        run_sum=np.empty(runs),
+        run_code=ints(most_runs),
+        run_n=ints(most_runs),
+        run_sum=np.empty(most_runs),
         centred=np.empty(n),
-        node_count=counts(n_classes),
-        left_count=counts(n_classes),
+        node_count=ints(n_classes),
+        left_count=ints(n_classes),
         present=ints(n_classes),
         position=ints(n_classes),
         classes=ints(n if n_classes else 0),
-        class_weight=np.empty(n if n_classes else 0) if weighted else None,
         table=np.empty((most_levels if n_classes else 0, n_classes)),
         axis=np.empty(n_classes),
         key=np.empty(widest),
     )
-
-
-def with_donors(tree: Tree, matrix: Floats, rows: Ints, least: int) -> Tree:
-    """Return the tree with `rows` of the matrix as training rows, ascending in each leaf; rows may be repeated."""
-    leaf = tree.route(np.asfortranarray(matrix[rows]))
-    size = np.bincount(leaf, minlength=tree.n_nodes).astype(np.int32)
-    for node in np.flatnonzero(tree.feature != LEAF)[::-1]:  # children come after their parents
-        size[node] = size[tree.left[node]] + size[tree.left[node] + 1]
-    feature = tree.feature.copy()
-    stays_at, start = np.arange(tree.n_nodes), np.zeros(tree.n_nodes, dtype=np.int32)
-    for node in np.flatnonzero(tree.feature != LEAF):
-        left, right = tree.left[node], tree.left[node] + 1
-        if stays_at[node] != node or min(size[left], size[right]) < least:
-            feature[node] = LEAF
-            stays_at[left] = stays_at[right] = stays_at[node]
-        start[left], start[right] = start[node], start[node] + size[left]
-    donors = rows[np.lexsort((rows, start[stays_at[leaf]]))].astype(np.int32)
-    return with_splits(tree, feature, start=start, size=size, donors=donors)

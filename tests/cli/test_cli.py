@@ -1,154 +1,216 @@
-"""The command line, run in this process."""
+"""The command line, in this process: what it prints and writes, and its exit codes."""
 
+import re
 import runpy
 import subprocess
 import sys
-from argparse import Namespace
-from importlib import metadata
 
-import numpy as np
+import joblib
+import pandas as pd
 import pytest
 
 import mcce
-from mcce.cli import COMMANDS, main, make_parser
-from mcce.cli.checking import read_class, read_interval
+from mcce import cli
+from mcce.cli import main
+from tests.cli.jobs import EXPLAIN, FIT, HEAD, READ, table, write_folder, write_job
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_folder(tmp_path_factory.mktemp("job"))
+
+
+@pytest.fixture(scope="module")
+def job(folder):
+    return write_job(folder)
+
+
+@pytest.fixture(scope="module")
+def expected(folder):
+    X = pd.read_csv(folder / "train.csv", index_col="id")
+    explainer = mcce.MCCE(joblib.load(folder / "model.joblib"), fixed=["age"], random_state=1).fit(X)
+    return explainer.explain(pd.read_csv(folder / "rows.csv", index_col="id"), n_samples=60)
+
+
+# ---- commands
+
+
+def test_explain_prints_what_python_prints(job, expected, capsys):
+    assert main(["explain", job]) == 0
+    assert capsys.readouterr().out == f"{expected}\n"
+
+
+def test_explain_writes_the_flat_table(job, expected, tmp_path, capsys):
+    for name in ("out.csv", "out.csv.gz"):
+        assert main(["explain", job, "-o", str(tmp_path / name)]) == 0
+        pd.testing.assert_frame_equal(pd.read_csv(tmp_path / name), expected.to_frame())
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err == f"wrote {tmp_path / name}: 5 counterfactuals of 5 rows\n"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_a_fitted_explainer_gives_the_same_answer(folder, job, expected, capsys):
+    assert main(["fit", job, "-o", str(folder / "model.mcce")]) == 0
+    assert "model.mcce, which holds the model and the training rows" in capsys.readouterr().err
+    again = write_job(folder, 'explainer = "model.mcce"\nrows = "rows.csv"', READ, EXPLAIN, name="again.toml")
+    assert main(["explain", again]) == 0
+    assert capsys.readouterr().out == f"{expected}\n"
+
+
+def test_rows_without_a_counterfactual_give_3(folder, capsys):
+    impossible = write_job(folder, HEAD, READ, FIT, EXPLAIN, 'constraints = ["income < 0"]', name="none.toml")
+    assert main(["explain", impossible]) == 3
+    notes = capsys.readouterr().err.splitlines()
+    assert len(notes) == 5
+    assert all(re.match(r"No counterfactual for \d+: no row that the constraints allow", note) for note in notes)
+
+
+def test_rows_with_the_wanted_decision_need_no_counterfactual(folder, capsys):
+    model = joblib.load(folder / "model.joblib")
+    X = table()
+    X[model.predict_proba(X)[:, 1] > 0.6].head(2).to_csv(folder / "good.csv")
+    good = write_job(folder, HEAD.replace("rows.csv", "good.csv"), READ, FIT, name="good.toml")
+    assert main(["explain", good]) == 0
+    assert "0 of 2 rows explained, 2 already" in capsys.readouterr().out
+
+
+def test_all_options_reach_the_functions(folder, capsys):
+    rich = """
+[MCCE]
+decision = { low = 0.4, high = 1, closed = "left", of = true }
+fixed = ["age"]
+sampler = { savings = "pmm", "*" = "cart" }
+visit_sequence = ["debts", "income", "savings"]
+predictors = { savings = ["income"] }
+kinds = { debts = "ordered" }
+constraints = ["savings <= income", { feature = "debts", direction = "decrease" }, { no_copies = true }]
+random_state = 3
+n_jobs = 2
+
+[explain]
+n_samples = 100
+n_counterfactuals = 2
+sparse = true
+floor = 0.1
+diverse = true
+max_changes = 3
+relations = []
+constraints = ["debts >= 0"]
+"""
+    out = folder / "rich.csv"
+    assert main(["explain", write_job(folder, HEAD, READ, rich, name="rich.toml"), "-o", str(out)]) in (0, 3)
+    table = pd.read_csv(out)
+    own = table[table["rank"] == 0].set_index("id")
+    rows = table[table["rank"] > 0]
+    assert len(rows)
+    assert (rows["savings"] <= rows["income"]).all()
+    assert (rows["debts"].to_numpy() <= own.loc[rows["id"], "debts"].to_numpy()).all()
+    assert (rows["age"].to_numpy() == own.loc[rows["id"], "age"].to_numpy()).all()
+    assert (rows["prediction"] >= 0.4).all()
+
+
+def test_decisions_in_toml(folder, capsys):
+    for decision in ("true", "[0.5, 1.0]", "[true]", "{ low = 0.5, high = 1 }"):
+        text = write_job(folder, HEAD, READ, FIT, f"decision = {decision}", EXPLAIN, name="decision.toml")
+        assert main(["explain", text]) == 0, capsys.readouterr().err
+        assert "5 of 5 rows explained" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_demo_is_the_example_of_its_own_lines(tmp_path, capsys):
+    assert main(["demo", "-o", str(tmp_path / "change.png")]) == 0
+    said = capsys.readouterr().out
+    lines = [line[4:] for line in said.splitlines() if line.startswith(">>> ")]
+    names = {}
+    exec("\n".join(line for line in lines if not line.startswith("print") and "plot" not in line), names)
+    counterfactuals = names["counterfactuals"]
+    assert f"{counterfactuals}\n>>> print(counterfactuals.sentence(3))\n{counterfactuals.sentence(3)}\n" in said
+    assert len(lines) == 8
+    assert (tmp_path / "change.png").read_bytes()[:4] == b"\x89PNG"
+
 
 # ---- the program
 
 
-def test_version_with_python_m(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["mcce", "--version"])
-    monkeypatch.delitem(sys.modules, "mcce.__main__", raising=False)  # another test may have imported it
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("mcce", run_name="__main__", alter_sys=True)
-    assert (ended.value.code, capsys.readouterr().out) == (0, f"mcce {mcce.__version__}\n")
-
-
-def test_help_lists_commands_and_warns_of_model_files(capsys):
-    for arguments in (["--help"], ["explain", "--help"]):
-        with pytest.raises(SystemExit) as exit:
+def test_help_and_version(capsys):
+    for arguments, text in (
+        (["--help"], "exit codes: 0 done, 2 bad input"),
+        (["--version"], f"mcce {mcce.__version__}"),
+    ):
+        with pytest.raises(SystemExit) as ended:
             main(arguments)
-        assert exit.value.code == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert "demo" in text
-    assert "runs code when it is opened: open trusted files only" in text
-    assert "3 done, but nothing was found for some rows" in text
-    assert 'a negative one is written --decision=-5,3 or "[-5,3]"' in text
+        assert ended.value.code == 0
+        assert text in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "COMMAND"),
-        (["demo", "--factuals", "0"], "'0' is not a whole number of at least 1"),
-        (["explain", "--train", "a.csv"], "--explain"),
-        (["explain", "--train", "a", "--explain", "b", "--sep", ";;"], "';;' is not a single character"),
-    ],
-)
-def test_invalid_arguments_exit_with_2(arguments, message, capsys):
-    with pytest.raises(SystemExit) as exit:
-        main(arguments)
-    assert exit.value.code == 2
-    assert message in capsys.readouterr().err
+def test_the_job_in_the_help_runs(tmp_path, capsys):
+    """The keys of the example of `mcce --help`, on a table with its columns."""
+    X = table().rename(columns={"income": "salary"}).drop(columns="debts").assign(sex="f", since="2020-01-01")
+    X.iloc[::2, 3] = "m"
+    X = X[["age", "sex", "salary", "savings", "since"]]
+    X.assign(default=0).to_csv(tmp_path / "train.csv")
+    X.head(3).assign(default=0).to_csv(tmp_path / "applicants.csv")
+    joblib.dump(Rich(), tmp_path / "model.joblib")
+    text = cli.JOB.partition("\n\n")[2].partition("\nWith `explainer")[0]
+    (tmp_path / "job.toml").write_text("\n".join(line.strip() for line in text.splitlines()))
+    assert main(["explain", str(tmp_path / "job.toml")]) in (0, 3), capsys.readouterr().err
+    assert "rows explained" in capsys.readouterr().out
 
 
-class Point:
-    def __init__(self, name, load):
-        self.name, self.value, self.load = name, f"package:{name}", load
+class Rich:
+    """A model that a file of joblib can hold."""
+
+    def predict(self, X):
+        assert str(X["sex"].dtype) == "category"
+        assert X["since"].dtype.kind == "M"
+        return (X["salary"] / X["salary"].max()).to_numpy()
 
 
-def test_entry_point_adds_a_command(monkeypatch, capsys):
+def test_python_m_runs_the_same_program(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["mcce", "explain", "nowhere.toml"])
+    monkeypatch.delitem(sys.modules, "mcce.__main__", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("mcce", run_name="__main__")
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "error: nowhere.toml: No such file or directory\n"
+
+
+@pytest.mark.slow
+def test_help_imports_nothing_that_functions_import():
+    code = "import sys; from mcce.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass\n"
+    code += (
+        "held = {'matplotlib', 'statsmodels', 'formulaic', 'dask', 'jinja2'} & {*sys.modules}; sys.exit(str(held or 0))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True).stderr == "0\n"
+
+
+def test_plugins_add_commands(monkeypatch, capsys):
+    class Point:
+        def __init__(self, name, load):
+            self.name, self.value, self.load = name, f"package:{name}", load
+
     def add(commands):
-        parser = commands.add_parser("greet", help="say hello")
+        parser = commands.add_parser("greet")
         parser.add_argument("whom")
-        parser.set_defaults(run=greet)
-
-    def greet(arguments: Namespace) -> int:
-        print("hello", arguments.whom)
-        return 7
+        parser.set_defaults(run=lambda arguments: print("hello", arguments.whom) or 7)
 
     def broken():
-        raise ImportError("no module 'rpy2'")
+        raise ImportError("no module\nnamed rpy2")
 
-    points = [Point("greet", lambda: add), Point("parity", broken), Point("demo", lambda: add)]
-    monkeypatch.setattr("mcce.cli.installed", lambda group: points if group == "mcce.commands" else [])
+    points = [Point("greet", lambda: add), Point("parity", broken)]
+    monkeypatch.setattr(cli, "entry_points", lambda group: points)
     assert main(["greet", "world"]) == 7
-    said = capsys.readouterr()
-    assert said.out == "hello world\n"
-    assert "the command 'demo' (package:demo) cannot be added: the name is taken" in said.err
+    assert capsys.readouterr().out == "hello world\n"
     with pytest.raises(SystemExit):
-        main(["--help"])
-    said = capsys.readouterr()
-    assert "write letters about the decisions for the rows of a file" in said.out
-    assert "the command 'parity' (package:parity) cannot be added: no module 'rpy2'" in said.err
+        main(["parity"])
+    assert "the command 'parity' (package:parity) cannot be added: no module named rpy2" in capsys.readouterr().err
 
 
-def test_wrong_arguments_are_reported_before_large_imports():
-    code = "import sys; from mcce.cli import COMMANDS, main\n"
-    code += (
-        "typed = [['explane'], *([name, '--trian'] for name in COMMANDS), ['fit', '--n-jobs', 'two'], ['explain']]\n"
-    )
-    code += (
-        "typed += [['explain', '--explain', 'x.csv'], ['letters', 'x.mcce', 'x.csv'], ['explain', 'x.mcce', 'x.csv']]\n"
-    )
-    code += "typed += [['explain-batches', '--out', 'x'], ['fit', '--train', 'x.csv', '--save', 'x.mcce']]\n"
-    code += "typed += [['inspect', 'x.mcce'], ['card', 'x.mcce'], ['verify', 'x'], ['explore', 'x.mcce', 'x.csv']]\n"
-    code += "typed += [['disclosure', '--explainer', 'x.mcce', '--train', 'x.csv', '--holdout', 'x.csv']]\n"
-    code += "for each in typed:\n"
-    code += "    try: status = main(each)\n"
-    code += "    except SystemExit as e: status = e.code\n"
-    code += "    print(status, sorted({'numba', 'pandas', 'sklearn'} & {*sys.modules}))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.splitlines() == ["2 []"] * (len(COMMANDS) + 13)
-    assert "mcce letters: error: the following arguments are required: --letters" in said.stderr
-    assert "mcce: error: --explain x.csv: there is no such file" in said.stderr
-    assert "mcce: error: FILE x.mcce: there is no such file" in said.stderr
-    assert "mcce: error: FOLDER x: there is no such file or folder" in said.stderr
-    assert "invalid choice: 'explane'" in said.stderr
-    assert "explain-batches" in said.stderr
-    assert "unrecognized arguments: --trian" in said.stderr
-    assert "argument --n-jobs: 'two' is not a whole number" in said.stderr
+def test_interruption_gives_130(job, monkeypatch, capsys):
+    def interrupt(path):
+        raise KeyboardInterrupt
 
-
-def test_installed_packages_are_read_at_most_once(monkeypatch):
-    read = []
-    distributions = metadata.distributions
-    monkeypatch.setattr(metadata, "distributions", lambda **options: read.append(options) or distributions(**options))
-    make_parser()
-    make_parser()
-    assert len(read) <= 1
-
-
-# ---- reading decisions
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("0.5,1", "[0.5, 1]"),
-        ("[0, 0.1)", "[0, 0.1)"),
-        ("(-inf,15]", "(-inf, 15]"),
-        ("(20,inf)", "(20, inf)"),
-        ("yes", None),
-        ("yes, please", None),
-        ("3", None),
-    ],
-)
-def test_intervals_are_distinguished_from_labels(text, expected):
-    interval = read_interval(text, None)
-    assert (None if interval is None else interval.bounds()) == expected
-
-
-def test_class_is_matched_by_spelling_and_keeps_its_type():
-    assert read_class("--decision", "true", np.array([False, True])) is True
-    assert read_class("--decision", "1", np.array([0.0, 1.0])) == 1.0
-    assert read_class("--decision", "1", np.array(["0", "1"])) == "1"
-    with pytest.raises(mcce.InputError, match="declares no classes; give --decision an interval"):
-        read_class("--decision", "1", None)
-
-
-def test_help_lists_the_registered_samplers(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "1000")
-    with pytest.raises(SystemExit):
-        main(["explain", "--help"])
-    assert f"there are {', '.join([*mcce.available_samplers(), 'auto'])}" in capsys.readouterr().out
+    monkeypatch.setattr(cli, "read_job", interrupt)
+    assert main(["explain", job]) == 130
+    assert capsys.readouterr().err == "interrupted\n"

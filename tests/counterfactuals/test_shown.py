@@ -1,156 +1,125 @@
-"""A result in a terminal, as a page and as a plot."""
+"""A result as text: repr, HTML, sentences."""
 
-from __future__ import annotations
+import re
+from html.parser import HTMLParser
 
-from dataclasses import replace
-
-import matplotlib
-
-import mcce
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import pytest
 
-from mcce.exceptions import InputError
-from mcce.report.names import Names
-from tests.counterfactuals.problem import DECISION, Cells, around
-from tests.marks import nightly_rows
+from tests.counterfactuals.results import by_hand, explained
+
+HOSTILE = ("<script>alert('x')</script>\n\x1b[31m", "two\nlines {0} $x$")
 
 
-def test_repr_for_a_terminal(found):
-    text = repr(found)
-    assert "2 of 3 factuals explained, 3 rows" in text
-    assert DECISION in text
-    assert "mean over the best of each: L0 1.5, gower 0.275" in text
-    assert "salary: 68,000 -> 72,000; defaulted: True -> False" in text
-    assert "age" not in text
-    assert text.endswith("not explained, no valid row among 1000 <samples>: 'cis'")
-    assert len(found) == 3
+def test_repr_shows_the_changed_cells_only():
+    text = repr(by_hand())
+    assert text.splitlines()[0] == "Counterfactuals: 2 of 3 rows explained, 1 already"
+    assert text.splitlines()[1] == "wanted: probability of class True below 0.1"
+    lines = [line.split() for line in text.splitlines()[3:]]
+    assert lines[0] == ["salary", "home", "prediction", "L0", "gower", "plausibility"]
+    assert lines[2:5] == [
+        ["ann", "factual", "68,000", "rent", "0.198"],
+        ["1", "75,800", "0.0583", "1", "0.05", "0.4"],
+        ["2", "72,000", "own", "0.0912", "2", "0.3", "0.02"],
+    ]
+    assert lines[5:] == [["bob", "factual", "41,500", "rent", "0.12"], ["1", "own", "0.04", "1", "0.25", "1"]]
 
 
-def test_repr_is_short_for_many_rows_and_changes():
-    before = pd.DataFrame(0, index=range(50), columns=[f"x{j}" for j in range(40)])
-    text = repr(around(before, before + 1))
-    assert "and 37 more" in text
-    assert "... and 44 more rows" in text
-    assert len(text.splitlines()) < 15
+def test_repr_of_many_rows_and_columns_is_short():
+    _, _, result = explained()
+    text = repr(result)
+    assert max(map(len, text.splitlines())) <= 100
+    assert len(text.splitlines()) <= 22
+    assert text.splitlines()[-1] == "... 14 further rows"
+    assert "age" not in text  # fixed, so nothing to show
 
 
-def test_html_marks_exactly_the_changed_cells(found):
-    head, *rows = Cells(found._repr_html_()).rows
-    assert [cell[0] for cell in head] == [
-        "id, → rank", "prediction", "changes", "distance", "salary", "defaulted", "home", "agefixed",
-    ]  # fmt: skip
-    assert [row[0][0] for row in rows] == ["ann", "→ 1", "→ 2", "bob", "→ 1"]
-    assert [cell[0] for cell in rows[0][1:]] == ["0.31", "", "", "68,000", "True", "rent", "30"]
-    marked = {
-        (r, c): (text, title)
-        for r, row in enumerate(rows)
-        for c, (text, kind, title) in enumerate(row)
-        if "changed" in kind.split()
-    }
-    assert marked == {
-        (1, 4): ("72,000", "was 68,000"),
-        (1, 5): ("False", "was True"),
-        (2, 4): ("90,000", "was 68,000"),
-        (2, 6): ("<script>", "was rent"),
-        (4, 6): ("own", "was missing"),
-    }
-    same = sum("same" in kind.split() for row in rows for _, kind, _ in row)
-    assert same == 3 * 4 - len(marked)
+class Reader(HTMLParser):
+    """Collects the texts of cells and the tags of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.texts = set(), []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data.strip())
 
 
-def test_html_escapes_values_names_reasons_and_ids(found):
-    html = found._repr_html_()
-    assert "script" not in Cells(html).tags
-    assert "&lt;script&gt;" in html
-    assert "1000 &lt;samples&gt;" in html
-    before = pd.DataFrame({"<script>": ['"><script>']}, index=["<script>"])
-    nasty = around(before, pd.DataFrame({"<script>": ["b"]}), fixed=("x",))
-    cells = Cells(nasty._repr_html_())
-    assert "script" not in cells.tags
-    assert cells.rows[2][4][2] == 'was "><script>'
+def read(page):
+    reader = Reader()
+    reader.feed(page)
+    return reader
 
 
-def test_html_of_a_wide_table_has_the_changing_features_first():
-    before = pd.DataFrame(0, index=range(30), columns=[f"x{j}" for j in range(40)])
-    after = before.copy()
-    after[["x17", "x33"]] = 1
-    html = around(before, after)._repr_html_()
-    head, *rows = Cells(html).rows
-    assert [cell[0] for cell in head[4:8]] == ["x17", "x33", "x0", "x1"]
-    assert len(rows) == 20
-    assert "20 more rows, 20 more explained cases" in html
+def test_html_escapes_all_names_and_values():
+    page = by_hand(names=HOSTILE, ids=("<img src=x onerror=y>", "&amp;", "c"))._repr_html_()
+    reader = read(page)
+    assert reader.tags == {"style", "table", "caption", "thead", "tbody", "tr", "th", "td"}
+    assert "<script>alert('x')</script>\\n\\x1b[31m" in reader.texts
+    assert "<img src=x onerror=y>" in reader.texts
+    assert "&amp;" in reader.texts
+    result = explained()[2]
+    assert "<b>" not in result._repr_html_()
 
 
-def test_plot(found):
-    first, second = found.plot(), found.plot("bob")
-    assert first.get_title(loc="left").endswith("for ann")
-    assert {"68,000", "72,000"} <= {t.get_text() for t in first.texts}
-    assert [t.get_text() for t in second.get_yticklabels()] == ["home"]
-    with pytest.raises(InputError, match="No counterfactual was found for 'cis'"):
-        found.plot("cis")
-    plt.close(first.figure)
-    plt.close(second.figure)
-    assert plt.get_fignums() == []
+def test_html_marks_changes():
+    page = by_hand()._repr_html_()
+    bold = re.findall(r"#(T_mcce_row\d_col\d)", page.partition("</style>")[0])
+    cells = dict(re.findall(r'<td id="(T_mcce_row\d_col\d)"[^>]*>([^<]*)</td>', page))
+    assert {cells[name] for name in bold} == {"75,800", "72,000", "own", ""}
+    assert "2 of 3 rows explained" in page
 
 
-@pytest.mark.slow
-def test_plot_of_the_changes_of_many(found):
-    ax = mcce.plots.changes_plot(found)
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["salary", "defaulted", "home"]
-    assert "2 cases" in ax.get_xlabel()
-    plt.close(ax.figure)
+def test_labels_that_read_alike_are_not_shown_as_html():
+    assert by_hand(ids=(1, "1", 2))._repr_html_() is None
+    assert "1" in repr(by_hand(ids=(1, "1", 2)))
 
 
-def shown_in_every_way(found, folder):
-    """Return the sentence of the first case after rendering every text and picture of the result."""
-    id = next(iter(found))
-    for text in (
-        repr(found),
-        found._repr_html_(),
-        mcce.report.letter(found, id),
-        found.changes(words=True).to_string(),
-    ):
-        assert text
-    found.to_html(folder / "found.html")
-    for ax in (found.plot(id), mcce.plots.changes_plot(found)):
-        ax.figure.canvas.draw()
-    plt.close("all")
-    return found.sentence(id)
+def test_sentence_of_rows_and_of_rows_without_answer():
+    result = by_hand()
+    assert result.sentence("ann", 2) == (
+        "With salary 72,000 instead of 68,000 and home own instead of rent, the decision would have been the "
+        "wanted one: prediction 0.0912 instead of 0.198 (wanted: probability of class True below 0.1)."
+    )
+    assert result.sentence("cy") == "No counterfactual for 'cy': it has the wanted decision."
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("blank", "shown"),
-    [("\u200b", '"\\u200b"'), *nightly_rows((" ", '" "'), ("\ufeff", '"\\ufeff"'), ("\u00a0", '"\\xa0"'), ("", '""'))],
-)
-def test_blank_names_and_levels_are_shown(blank, shown, tmp_path):
-    before = pd.DataFrame({blank: [1.0, 2.0], "job": [blank, blank]}, index=[blank, "ann"])
-    after = before.assign(**{blank: [3.0, 4.0], "job": ["cook", "cook"]})
-    said = shown_in_every_way(around(before, after), tmp_path)
-    assert said.startswith(f"With {shown} 3 instead of 1 and job cook instead of {shown}, ")
+def test_labels_and_formats():
+    labels = {"salary": "your salary", "prediction": "risk"}
+    formats = {"salary": "{:,.0f} EUR", "prediction": "{:.1%}"}
+    assert by_hand().sentence("ann", labels=labels, formats=formats) == (
+        "With your salary 75,800 EUR instead of 68,000 EUR, the decision would have been the wanted one: risk 5.8% "
+        "instead of 19.8% (wanted: probability of class True below 0.1)."
+    )
 
 
-@pytest.mark.slow
-def test_characters_missing_from_a_font_are_drawn(tmp_path):
-    before = pd.DataFrame({"job": ["\u2800", "\u2800"]}, index=["\u2800", "ann"])  # the blank Braille pattern
-    assert "cook instead of \u2800" in shown_in_every_way(around(before, before.assign(job="cook")), tmp_path)
+def test_derived_columns_are_told_apart():
+    _, _, result = explained()
+    changes = result.changes()
+    name = changes.loc[(changes["feature"] == "salary") & (changes["rank"] == 1), "id"].iloc[0]
+    sentence = result.sentence(name)
+    told, _, follows = sentence.partition("This gives ")
+    assert "half" not in told
+    assert re.fullmatch(r"half [\d,.]+ instead of [\d,.]+\.", follows)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("zone", [None, "UTC"])
-def test_dates_of_any_year_are_shown(zone, tmp_path):
-    years = pd.Series(np.array(["-0044-03-15", "20000-01-01", "12000-05-31"], dtype="M8[s]")).dt.tz_localize(zone)
-    before = pd.DataFrame({"day": years[:2].array}, index=["ann", "bob"])
-    after = pd.DataFrame({"day": years[1:].array}, index=["ann", "bob"])
-    found = around(before, after)
-    ranges = {"day": (years.min(), years.max())}
-    said = shown_in_every_way(replace(found, kinds={"day": "numeric"}, ranges=ranges), tmp_path)
-    assert said.startswith("With day 20000-01-01 instead of -044-03-15, ")
-    names = Names.read({"formats": {"day": "%d.%m.%Y"}}, ["day"])
-    assert shown_in_every_way(replace(found, names=names), tmp_path) == said
+def test_a_feature_with_the_name_of_the_prediction_keeps_its_format():
+    sentence = by_hand(names=("prediction", "home")).sentence("ann", formats={"home": "{}"})
+    assert "With prediction 75,800 instead of 68,000, the decision" in sentence
+
+
+@pytest.mark.parametrize("show", [repr, lambda result: result.sentence(result.frame.index[0][0])])
+def test_no_control_character_is_printed(show):
+    text = show(by_hand(names=HOSTILE, ids=("a\nb\x07", "\u202ec", "d")))
+    assert all(line.isprintable() for line in text.splitlines())
+    assert "\\x1b[31m" in text
+
+
+def test_a_frame_with_names_that_are_no_texts():
+    result = by_hand(names=((1, "a"), pd.Timestamp("2020-01-01")))
+    assert "2020-01-01" in repr(result)
+    assert "With (1, 'a') 75,800 instead" in result.sentence("ann")
+    assert list(result.to_frame())[3:5] == ["(1, 'a')", "2020-01-01 00:00:00"]

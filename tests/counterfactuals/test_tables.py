@@ -1,265 +1,163 @@
-"""The tables of a result: summary, sentences, ids, the floor, and errors."""
-
-from __future__ import annotations
+"""The tables of a result, against a second computation from the training table."""
 
 import pickle
-import re
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import mcce
-from mcce.counterfactuals import Counterfactuals, Questions, Run
-from mcce.exceptions import InputError
-from tests.counterfactuals.problem import COLUMNS, DECISION, Cells, around
+from tests.counterfactuals.results import by_hand, explained, people, score
 
 
-def nothing_found(found: Counterfactuals) -> Counterfactuals:
-    reasons = pd.DataFrame({"reason": "no valid row", "prediction": 0.1}, index=found.factuals.index)
-    return Counterfactuals(
-        frame=found.frame.iloc[:0],
-        measures=found.measures.iloc[:0],
-        factuals=found.factuals,
-        unexplained=reasons,
-        factual_predictions=found.factual_predictions,
-        decision=DECISION,
+def pairs(result):
+    """Yield (id, rank, feature, old value, new value) of all changed cells that are not computed, one by one."""
+    for (name, rank), row in result.frame.iterrows():
+        for feature in result.frame.columns:
+            old, new = result.factuals.loc[name, feature], row[feature]
+            if feature != "half" and not (old == new or (pd.isna(old) and pd.isna(new))):
+                yield name, rank, feature, old, new
+
+
+def test_changes_are_the_cells_that_differ():
+    _, _, result = explained()
+    changes = result.changes()
+    assert list(changes) == ["id", "rank", "feature", "from", "to", "direction", "step", "share_from", "share_to"]
+    listed = list(zip(changes["id"], changes["rank"], changes["feature"]))
+    assert sorted(listed, key=str) == sorted(((name, rank, f) for name, rank, f, _, _ in pairs(result)), key=str)
+    old_and_new = {(name, rank, f): (old, new) for name, rank, f, old, new in pairs(result)}
+    for row in changes.to_dict("records"):
+        old, new = old_and_new[row["id"], row["rank"], row["feature"]]
+        assert row["from"] == old or pd.isna(old) == pd.isna(row["from"]) is True
+        assert row["to"] == new or pd.isna(new) == pd.isna(row["to"]) is True
+
+
+def test_steps_and_shares_are_those_of_the_training_rows():
+    X, _, result = explained()
+    changes = result.changes()
+    assert set(changes["direction"]) == {"up", "down", "other", "missing"}
+    for row in changes[(changes["rank"] == 1) & (changes["direction"] != "missing")].to_dict("records"):
+        training = X[row["feature"]].dropna()
+        if row["feature"] in ("home", "member"):
+            assert row["direction"] == "other"
+            assert np.isnan(row["step"])
+            expected = [(training == row[end]).mean() for end in ("from", "to")]
+        else:
+            levels = training.cat.codes if row["feature"] == "grade" else training
+            ends = [
+                ["low", "mid", "high"].index(row[end]) if row["feature"] == "grade" else row[end]
+                for end in ("from", "to")
+            ]
+            expected = [(levels <= end).mean() for end in ends]
+            step = sum(sign * ((levels < end).mean() + (levels <= end).mean()) / 2 for sign, end in zip((-1, 1), ends))
+            assert row["step"] == pytest.approx(step)
+            assert row["direction"] == ("up" if step > 0 else "down")
+        assert [row["share_from"], row["share_to"]] == pytest.approx(expected)
+
+
+def test_a_missing_value_has_no_step_and_no_share():
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0, np.nan] * 20, "b": [0, 1] * 40})
+    explainer = mcce.MCCE(lambda rows: rows["a"].notna() * 1.0, random_state=1).fit(X)
+    changes = explainer.explain(X.iloc[[3, 7]], n_samples=50).changes()
+    filled = changes[changes["feature"] == "a"]
+    assert list(filled["direction"]) == ["missing", "missing"]
+    assert filled[["step", "share_from"]].isna().all(axis=None)
+    assert filled["share_to"].between(1 / 3 - 1e-9, 1).all()
+
+
+def test_summary_counts_what_the_tables_hold():
+    _, rows, result = explained()
+    summary = result.summary()
+    best = [(name, feature) for name, rank, feature, _, _ in pairs(result) if rank == 1]
+    names = {name for name, rank in result.frame.index}
+    assert summary["rows", "given"] == len(rows)
+    assert summary["rows", "explained"] == len(names)
+    assert summary["rows", "already"] == (score(rows[rows["home"] != "castle"]) >= 0.5).sum()
+    assert summary["rows", "unknown_level"] == 1
+    assert summary["mean", "L0"] == pytest.approx(len(best) / len(names), abs=1e-4)
+    counts = pd.Series([name for name, _ in best]).value_counts().value_counts() / len(names)
+    assert {n: summary["changes", n] for n in counts.index} == pytest.approx(dict(counts), abs=1e-4)
+    for feature, share in (pd.Series([f for _, f in best]).value_counts() / len(names)).items():
+        assert summary["changed", feature] == pytest.approx(share, abs=1e-4)
+    changed = summary["changed"]
+    assert "half" not in changed.index  # it follows from the salary
+    assert "age" not in changed.index  # it is fixed
+    assert list(changed) == sorted(changed, reverse=True)
+
+
+def test_measures_count_and_derived_columns_hold():
+    _, _, result = explained()
+    assert (result.frame["half"] == result.frame["salary"] / 2).all()
+    assert list(result.measures) == ["prediction", "L0", "gower", "gower_sum"]
+    counts = pd.Series([(name, rank) for name, rank, *_ in pairs(result)]).value_counts()
+    assert {key: result.measures.loc[key, "L0"] for key in counts.index} == dict(counts)
+    np.testing.assert_allclose(result.measures["prediction"], score(result.frame))
+    np.testing.assert_allclose(result.measures["gower"] * len(result.frame.columns), result.measures["gower_sum"])
+
+
+def test_unexplained_rows_have_a_code_and_a_sentence():
+    _, rows, result = explained()
+    assert set(result.unexplained["code"]) == {"already", "unknown_level"}
+    assert set(result.unexplained.index) | {name for name, _ in result.frame.index} == set(rows.index)
+    assert "'castle'" in result.sentence(3)
+    assert 3 not in result.factuals.index
+    assert 3 in result.predictions.index
+
+
+def test_nobody_explained():
+    X = people()
+    explainer = mcce.MCCE(score, fixed=["age"], random_state=1).fit(X)
+    good = explainer.explain(X[score(X) > 0.6].head(3))
+    assert len(good) == 0
+    assert good.summary()["rows"].to_dict() == {"given": 3, "explained": 0, "already": 3}
+    assert good.changes().empty
+    assert list(good.to_frame()["code"]) == ["already"] * 3
+    assert good._repr_html_() is None
+    assert "3 already" in repr(good)
+    none = explainer.explain(X[score(X) < 0.4].head(2), constraints=["salary < 0"], n_samples=20)
+    assert list(none.unexplained["code"]) == ["none_allowed"] * 2
+    assert list(none.unexplained["allowed"]) == [0, 0]
+    assert "no row that the constraints allow" in none.sentence(none.unexplained.index[0])
+
+
+def test_floor_is_named():
+    result = by_hand(below_floor=(False, True))
+    assert result.summary()["rows", "below_floor"] == 0  # of the best rows
+    assert result.sentence("ann", rank=2).endswith(
+        "It is not plausible: a share of 0.02 of the real rows is as unusual, and 0.05 was required."
     )
 
 
-def test_summary_matches_hand_calculation(found):
-    value = found.summary()["value"]
-    assert value["factuals"] == 3
-    assert value["explained"] == 2
-    assert value["unexplained"] == 1
-    assert value["unexplained: no valid row among 1000 <samples>"] == 1
-    assert value["mean L0"] == 1.5
-    assert value["sd L0"] == pytest.approx(np.sqrt(0.5))
-    assert value["mean gower"] == pytest.approx(0.275)
-    assert value["mean gower_sum"] == pytest.approx(1.1)
-    assert value["seconds generate"] == 2.0
-
-
-def test_changed_features_match_hand_calculation(found):
-    table = found.changed_features()
-    assert list(table.index) == ["salary", "defaulted", "home", "age"]
-    assert list(table["share"]) == [0.5, 0.5, 0.5, 0.0]
-    assert list(table["times"]) == [1, 1, 1, 0]
-    assert list(table["fixed"]) == [False, False, False, True]
-
-
-def test_sentence(found):
-    assert found.sentence("ann") == (
-        "With salary 72,000 instead of 68,000 and defaulted False instead of True, the result would have "
-        "been as wanted: score of class 1 in [0.5, 1] (0.62 instead of 0.31)."
-    )
-    assert found.sentence("bob").startswith("With home own instead of missing, the result")
-    assert found.sentence("ann", rank=2).startswith("With salary 90,000 instead of 68,000 and home <script>")
-    assert found.sentence("cis") == "No counterfactual was found for 'cis': no valid row among 1000 <samples>."
-
-
-def test_sentence_of_three_changes_and_of_none():
-    before = pd.DataFrame({"a": [1, 1], "b": [1, 1], "c": [1, 1]})
-    after = pd.DataFrame({"a": [2, 1], "b": [3, 1], "c": [4, 1]})
-    found = around(before, after)
-    assert found.sentence(0).startswith("With a 2 instead of 1, b 3 instead of 1 and c 4 instead of 1, the")
-    assert found.sentence(1).startswith("Nothing has to change")
-
-
-@pytest.mark.parametrize("id", ["dan", 3, ("ann", 7), ["ann"], None])
-def test_unknown_id_raises_and_lists_known_ids(found, id):
-    with pytest.raises(InputError, match=r"no factual has the id .*'ann', 'bob', 'cis'"):
-        found.sentence(id)
-
-
-def test_unknown_rank_raises_and_lists_known_ranks(found):
-    with pytest.raises(InputError, match=r"'ann' has no counterfactual of rank 3, only 1, 2; .*n_counterfactuals"):
-        found.sentence("ann", rank=3)
-
-
-@pytest.mark.parametrize(
-    "index",
-    [
-        pd.date_range("2024-01-01", periods=2),
-        pd.Index([0.5, 1.5]),
-        pd.Index([("a", 1), ("b", 2)], tupleize_cols=False),
-        pd.CategoricalIndex(["p", "q"]),
-        pd.Index([True, False]),
-    ],
-)
-def test_ids_of_any_type(index):
-    before = pd.DataFrame({"a": [1, 2]}, index=index)
-    ids = index.to_numpy() if not isinstance(index, pd.CategoricalIndex) else index.astype(object)
-    found = around(before, pd.DataFrame({"a": [3, 2]}))
-    assert len(found.changes()) == 1
-    assert found.sentence(ids[0]).startswith("With a 3 instead of 1,")
-    assert str(index[0]) in repr(found)
-
-
-def sparse_of(found: Counterfactuals, floor: float) -> Counterfactuals:
-    """Return a result of sparse answers, with plausibilities below, at and above a floor of 0.05."""
-    measures = found.measures.assign(plausibility=[0.021, 0.6, 0.05])
-    return replace(found, measures=measures, run=Run(settings={"sparse": True, "floor": floor}))
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("no_pictures")
-def test_rows_below_the_floor_are_marked(found):
-    sparse = sparse_of(found, 0.05)
-    assert sparse.below_floor().tolist() == [True, False, False]
-    plain = found.sentence("ann")
-    assert sparse.sentence("ann") == plain + (
-        " Use with caution: 2.1% of the real rows are at least as unusual as this one; 5% were required."
-    )
-    assert sparse.sentence("bob") == found.sentence("bob")
-    line = "rows below the floor of plausibility (0.05): 1"
-    assert line in repr(sparse).splitlines()
-    assert line in sparse._repr_html_()
-    assert sparse.summary()["value"]["rows below the floor of plausibility"] == 1
-    page = sparse.to_html()
-    assert "Use with caution" in page
-    assert "answers less plausible than required" in page
-    head, _, first, *_ = Cells(sparse._repr_html_()).rows
-    assert [cell[0] for cell in head[:5]] == ["id, → rank", "prediction", "changes", "distance", "plausibility"]
-    assert [cell[0] for cell in first[:5]] == ["→ 1", "0.62", "2", "0.3", "0.021"]
-
-
-def test_row_at_the_floor_is_not_below_it(found):
-    assert sparse_of(found, 0.1 / 2 + 1e-17).below_floor().tolist() == [True, False, False]
-    assert sparse_of(found, 0.05 + 1e-12).below_floor().tolist() == [True, False, False], "rounding"
-    assert sparse_of(found, 0.051).below_floor().tolist() == [True, False, True]
-    none = replace(sparse_of(found, 0.05), measures=found.measures.assign(plausibility=0.0004))
-    assert "Use with caution: hardly any of the real rows" in none.sentence("ann")
-
-
-def test_output_without_a_floor_does_not_mention_it(found):
-    plain = replace(sparse_of(found, 0.05), run=Run(settings={"sparse": False, "floor": 0.05}))
-    for result in (found, plain):
-        assert not result.below_floor().any()
-        assert "floor" not in repr(result) + result._repr_html_() + "".join(result.summary().index)
-        assert "care" not in result.sentence("ann")
-
-
-def test_to_frame(found):
-    table = found.to_frame()
-    assert list(table.columns) == ["id", "rank", *COLUMNS, "prediction", "L0", "gower", "gower_sum"]
-    assert list(table["id"]) == ["ann", "ann", "bob"]
-    assert list(table["salary"]) == [72_000, 90_000, 20_000]
-    assert table["home"].dtype == found.frame["home"].dtype
-
-
-def test_to_frame_keeps_features_named_like_measures():
-    before = pd.DataFrame({"id": [1], "L0": [2]})
-    table = around(before, before)
-    assert list(table.to_frame().columns) == [
-        "id_",
-        "rank",
-        "id",
-        "L0",
-        "prediction",
-        "L0_",
-        "gower",
-        "gower_sum",
-    ]
-
-
-def test_no_counterfactual_found(found):
-    empty = nothing_found(found)
-    assert len(empty) == 0
-    assert list(empty.changes().columns) == ["id", "rank", "feature", "from", "to"]
-    assert empty.summary()["value"]["explained"] == 0
-    assert (empty.changed_features()["share"] == 0).all()
-    assert "not explained, no valid row: 'ann', 'bob', 'cis'" in repr(empty)
-    assert "no valid row" in empty._repr_html_()
-    assert len(empty.to_frame()) == 0
-    with pytest.raises(InputError, match="no counterfactual to plot"):
-        empty.plot()
-
-
-def test_inconsistent_tables_raise(found):
-    parts = {name: getattr(found, name) for name in found.__dataclass_fields__}
-    with pytest.raises(InputError, match="measures and frame"):
-        Counterfactuals(**{**parts, "measures": found.measures.iloc[::-1]})
-    with pytest.raises(InputError, match="factual_predictions and factuals"):
-        Counterfactuals(**{**parts, "factual_predictions": found.factual_predictions.iloc[:1]})
-    one = {"factuals": found.factuals.iloc[1:], "factual_predictions": found.factual_predictions.iloc[1:]}
-    with pytest.raises(InputError, match="exactly once"):
-        Counterfactuals(**{**parts, **one})
-
-
-def test_result_is_frozen_and_can_be_pickled(found):
+def test_a_result_is_data():
+    """The model of this result is a lambda, which pickle refuses: the result holds no part of it."""
+    _, _, result = explained()
+    copy = pickle.loads(pickle.dumps(result))
+    pd.testing.assert_frame_equal(copy.frame, result.frame)
+    assert repr(copy) == repr(result)
+    pd.testing.assert_frame_equal(copy.changes(), result.changes())
     with pytest.raises(AttributeError):
-        found.decision = "other"
-    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).changes(), found.changes())
+        result.frame = result.frame
 
 
-def test_record_of_the_run(found):
-    assert found.run.seconds == 3.5
-    assert found.run.floor is None
-    assert sparse_of(found, 0.1).run.floor == 0.1
-    with pytest.raises(AttributeError):
-        found.run.timings = {}
+WRONG = [
+    (lambda r: r.sentence("ane"), "no row has the id 'ane'; did you mean 'ann'?"),
+    (lambda r: r.sentence(["ann"]), "no row has the id ['ann']; known: 'ann', 'bob', 'cy'"),
+    (lambda r: r.sentence("ann", 3), "row 'ann' has 2 counterfactual(s), and none of rank 3; give a rank up to 2"),
+    (lambda r: r.sentence("ann", 0), "rank is 0; it must be a whole number of at least 1."),
+    (
+        lambda r: r.sentence("ann", labels={"salry": "x"}),
+        "labels names 'salry', which is no feature; did you mean 'salary'?",
+    ),
+    (lambda r: r.sentence("ann", labels="salary"), "labels is 'salary'; give texts by feature"),
+    (lambda r: r.sentence("ann", formats={"salary": 3}), "formats['salary'] is 3; give a text"),
+    (lambda r: r.sentence("ann", formats={"salary": "{:q}"}), "which cannot write 68000"),
+    (lambda r: r.sentence("ann", formats={"salary": "{0.__class__.x}"}), "which cannot write"),
+    (lambda r: r.plot("cy"), "No counterfactual for 'cy': it has the wanted decision. There is nothing to draw."),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("mesures", "has no 'mesures'; did you mean 'measures'?"),
-        ("_anything", "has no '_anything'"),
-    ],
-)
-def test_unknown_attribute_suggests_a_known_one(found, name, message):
-    with pytest.raises(AttributeError, match=re.escape(message)):
-        getattr(found, name)
-
-
-def test_reasons_are_computed_on_demand(found):
-    queried = []
-
-    def analyse_draws(places):
-        queried.extend(places)
-        table = pd.DataFrame({"drawn": 1000, "would_help": "4000 draws"}, index=found.factuals.index[places])
-        return table, found.factuals.iloc[places]
-
-    plain = found.why_unexplained("cis")
-    assert plain.to_dict() == {"reason": "no valid row among 1000 <samples>", "prediction": 0.1}
-    live = replace(found, draws=pd.Series(1000, index=found.factuals.index), _questions=Questions(why=analyse_draws))
-    reasons = live.why_unexplained("cis")
-    assert reasons.pop("nearest_row").equals(found.factuals.loc["cis"])
-    assert reasons.to_dict() == {**plain.to_dict(), "drawn": 1000, "would_help": "4000 draws"}
-    assert queried == [2]
-    known = replace(live, unexplained=live.unexplained.assign(would_help="patience"))
-    assert known.why_unexplained("cis")["would_help"] == "patience"
-    assert queried == [2]
-    with pytest.raises(InputError, match=r"factual 'ann' has a counterfactual; see sentence\('ann'\)"):
-        live.why_unexplained("ann")
-    with pytest.raises(InputError, match="no reason was recorded for 'cis'; explain again"):
-        replace(found, unexplained=found.unexplained.iloc[:0]).why_unexplained("cis")
-
-
-def test_standard_errors_are_computed_on_demand(found):
-    with pytest.raises(InputError, match="this result was loaded from a file or built by hand"):
-        found.standard_errors()
-    live = replace(found, _questions=Questions(standard_errors=lambda: {"L0": 0.25}))
-    assert live.standard_errors().to_dict() == {"L0": 0.25}
-    assert "se L0" not in live.summary().index
-    assert live.summary(standard_errors=True)["value"]["se L0"] == 0.25
-
-
-def test_reasons_are_counted_by_kind_in_short_lines():
-    X = mcce.datasets.load_loans(400).X
-    rich = mcce.MCCE(lambda rows: rows["salary"] > 120_000, decision=True, fixed=["age", "sex"], random_state=1).fit(X)
-    bounds = [mcce.allow("loan_amount", low=10_000, direction="decrease"), mcce.allow("savings", step=100)]
-    found = rich.explain(X.head(60), n_samples=20, constraints=bounds, max_changes=2)
-    assert found.unexplained["reason"].nunique() > 20
-    assert found.unexplained["reason"].str.len().max() > 150
-    summary = found.summary()["value"]
-    counts = summary[summary.index.str.startswith("unexplained: ")]
-    assert len(counts) <= 5
-    assert counts.sum() == summary["unexplained"] == len(found.unexplained)
-    assert counts["unexplained: nothing can meet its constraints"] > 1
-    assert counts.index.str.len().max() <= 100
-    lines = [line for line in repr(found).splitlines() if line.startswith("not explained, ")]
-    assert len(lines) == len(counts)
-    assert max(map(len, lines)) <= 160
+@pytest.mark.parametrize(("call", "text"), WRONG, ids=[text for _, text in WRONG])
+def test_messages(call, text):
+    with pytest.raises(mcce.exceptions.InputError) as error:
+        call(by_hand())
+    assert text in str(error.value)

@@ -11,7 +11,6 @@ from typing import Any
 import pandas as pd
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "utility"
-CASES = ["same_size", "smaller", "larger", "missing", "mixed", "levels"]
 
 
 @dataclass
@@ -24,6 +23,11 @@ class Case:
 
 def load(name: str) -> Any:
     return json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))
+
+
+STORED = sorted(path.name.removesuffix(".json.gz") for path in FOLDER.glob("*.json.gz"))
+CASES = [name for name in STORED if isinstance(load(name), dict)]  # pairs of tables
+GROUPS = [name for name in STORED if isinstance(load(name), list)]  # how numbers are cut into groups
 
 
 def read(name: str) -> Case:

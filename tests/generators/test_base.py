@@ -1,141 +1,144 @@
-"""The base class of generators, and the request that a draw depends on."""
-
-import dataclasses
-import pickle
+"""The base class: settings, weights, and a generator of one's own."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-import mcce
-from mcce import ChainModel, InputError, SamplerError, Within
-from mcce.generators import Generator, JointGenerator
-from mcce.generators.requests import DrawRequest
-from tests.explainer.problem import DENIED, FIXED, TABLE, score
-from tests.generators.row_bootstrap import RowBootstrap
+from mcce.exceptions import InputError, MCCEWarning
+from mcce.generators import ChainModel, Drawn, Generator
+from mcce.generators.base import copies_by_weight
+from mcce.rng import RowStreams
+from mcce.samplers import Within
+from tests.generators.problem import request_for, table
 
-
-@pytest.fixture(scope="module", params=["chain", "bootstrap"])
-def generator(request):
-    made = ChainModel(fixed=FIXED, random_state=1) if request.param == "chain" else RowBootstrap(FIXED)
-    return made.fit(TABLE, score(TABLE) >= 0.5)
-
-
-def request_of(generator, n=40):
-    income = np.linspace(20, 60, n)
-    return DrawRequest(
-        givens=generator.givens_of(generator.schema_.encode(TABLE).matrix[:n]),
-        stream_keys=np.arange(n, dtype=np.uint64) % 5,
-        draw_indices=np.arange(n, dtype=np.uint64),
-        seed=4,
-        restrictions={"income": Within(low=income - 8, high=income + 8)},
-    )
+X = table(60)
+WANTED = (X["salary"] > 45).to_numpy()
 
 
-def test_subset_of_a_request_draws_the_same_rows(generator):
-    request = request_of(generator)
-    whole = generator.draw(request)
-    assert whole.rejected.any()
-    assert not whole.rejected.all()
-    for part in (slice(0, 7), slice(7, 40), slice(11, 12)):
-        some = generator.draw(request.take(part))
-        np.testing.assert_array_equal(some.rows, whole.rows[part])
-        np.testing.assert_array_equal(some.rejected, whole.rejected[part])
+class WholeRows(Generator):
+    """Draws training rows with the same decision."""
+
+    def _fit(self, table, decision):
+        self.rows_, self.decisions_ = table.matrix, decision
+
+    def draw(self, request):
+        streams = RowStreams(request.seed, request.rows, request.draws)
+        rows = self.rows_[self.decisions_] if self.conditions_on_decision_ else self.rows_
+        drawn = rows[streams.integer(len(rows))]
+        drawn[:, : self.n_fixed_] = request.given[:, : self.n_fixed_]
+        return Drawn(drawn, self.breaks(request, drawn))
 
 
-def test_accepted_rows_satisfy_restrictions_and_givens(generator):
-    request = request_of(generator)
-    drawn = generator.draw(request)
-    income = drawn.rows[:, TABLE.columns.get_loc("income")]
-    inside = request.restrictions["income"].allows(income)
-    np.testing.assert_array_equal(inside[~drawn.rejected], True)
-    np.testing.assert_array_equal(generator.givens_of(drawn.rows), request.givens)
+def test_generator_of_ones_own():
+    generator = WholeRows(fixed=["age"], random_state=1).fit(X, WANTED)
+    drawn = generator.sample(30, given=X[["age"]].head(2))
+    assert set(drawn["salary"]) <= set(X["salary"][WANTED])
+    assert (drawn.loc[1, "age"] == X["age"][1]).all()
+    salary = generator.schema_.position("salary")
+    with_bound = generator.draw(request_for(generator, 50, within={salary: Within(low=np.full(50, 50.0))}))
+    assert (with_bound.rows[~with_bound.rejected, salary] >= 50).all()
+    assert 0 < with_bound.rejected.sum() < 50
+    with pytest.raises(InputError, match="has no density"):
+        generator.log_density(X)
 
 
-def test_request_can_be_pickled_and_is_immutable(generator):
-    request = request_of(generator)
-    there = pickle.loads(pickle.dumps(request))
-    np.testing.assert_array_equal(generator.draw(there).rows, generator.draw(request).rows)
-    assert len(there) == 40
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        request.seed = 5
+def test_rejected_rows_are_left_out_of_a_sample_with_a_warning():
+    class Half(WholeRows):
+        def draw(self, request):
+            return Drawn(super().draw(request).rows, np.arange(len(request)) % 2 == 0)
+
+    with pytest.warns(MCCEWarning, match="5 of 10 rows could not be drawn, and are left out"):
+        assert Half(random_state=1).fit(X).sample(10).index.tolist() == [1, 3, 5, 7, 9]
 
 
-def test_densities_by_feature_cover_the_mutable_features(generator):
-    matrix = generator.schema_.encode(TABLE).matrix[:30]
-    by_feature = generator.feature_log_densities(matrix, score(TABLE)[:30] >= 0.5)
-    assert set(by_feature) == set(TABLE.columns) - set(FIXED)
-    assert all(np.isfinite(values).all() for values in by_feature.values())
+def test_a_set_of_fixed_features_is_in_data_order():
+    assert ChainModel(fixed={"school", "age", "home"}, random_state=1).fit(X).fixed_ == ["age", "school", "home"]
 
 
-def test_every_generator_is_a_subclass():
-    assert issubclass(JointGenerator, Generator)
-    assert all(issubclass(cls, Generator) for cls in mcce.available_generators().values())
-    assert issubclass(mcce.generators.SampleGenerator, Generator)
-    assert Generator.__abstractmethods__ == {"fit", "draw"}
-    with pytest.raises(TypeError, match="abstract method"):
-        Generator()
+def test_parameters_are_those_of_scikit_learn():
+    chain = ChainModel(fixed=["age"], sampler={"*": "norm"})
+    assert chain.get_params()["sampler"] == {"*": "norm"}
+    assert repr(chain) == "ChainModel(fixed=['age'], sampler={'*': 'norm'})"
 
 
-def test_fit_and_draw_suffice_to_sample(generator):
-    rows = generator.sample(50, TABLE[FIXED].iloc[:3], within={"income": (10, 70)})
-    assert rows.index.names == ["id", "draw"]
-    assert rows["income"].between(10, 70).all()
-    given = TABLE[FIXED].loc[rows.index.get_level_values("id")].reset_index(drop=True)
-    pd.testing.assert_frame_equal(rows[FIXED].reset_index(drop=True), given)
-    assert generator.sample(7, decision=True).shape == (7, TABLE.shape[1])
-    density = generator.log_density(TABLE.head(30), decision=score(TABLE)[:30] >= 0.5)
-    each = generator.log_density(TABLE.head(30), decision=score(TABLE)[:30] >= 0.5, per_feature=True)
-    np.testing.assert_allclose(density, each.sum(axis=1))
+# ---------------------------------------------------------------- weights
 
 
-def test_givens_are_the_fixed_values_in_data_order_then_the_decision(generator):
-    matrix = generator.schema_.encode(TABLE).matrix
-    positions = [TABLE.columns.get_loc(name) for name in TABLE.columns if name in FIXED]
-    wanted = score(TABLE) >= 0.5
-    np.testing.assert_array_equal(generator.givens_of(matrix, wanted), np.column_stack([matrix[:, positions], wanted]))
-    np.testing.assert_array_equal(generator.givens_of(matrix, wanted), generator.training_givens_)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=30).filter(lambda w: 0 not in w and max(w) > 1))
+def test_whole_weights_repeat_rows(weights):
+    copies = copies_by_weight(np.array(weights, dtype=float), seed=1)
+    assert np.bincount(copies, minlength=len(weights)).tolist() == weights
 
 
-def test_subclass_without_storage_raises(tmp_path):
-    explainer = mcce.MCCE(score, fixed=FIXED, generator=RowBootstrap(FIXED)).fit(TABLE)
-    for each in (explainer, explainer.generator_):
-        with pytest.raises(
-            SamplerError, match=r"RowBootstrap.* cannot be saved: .* Pickle it, or use a generator made"
-        ):
-            each.save(tmp_path / "a.mcce")
-    with pytest.raises(
-        SamplerError, match=r"RowBootstrap.* does not take sample_weight; use a generator that does .chain,"
-    ):
-        explainer.fit(TABLE, sample_weight=np.ones(len(TABLE)))
+@given(st.lists(st.floats(0.01, 5.0), min_size=1, max_size=60), st.integers(0, 99))
+def test_other_weights_resample_systematically(weights, seed):
+    weights = np.array([*weights, 0.5])
+    copies = copies_by_weight(weights, seed)
+    times = np.bincount(copies, minlength=weights.size)
+    expected = weights.size * weights / weights.sum()
+    assert copies.size == weights.size
+    assert (times >= np.floor(expected) - 1e-9).all()
+    assert (times <= np.ceil(expected)).all()
 
 
-def test_explainer_uses_the_overridden_generator_methods():
-    class Described(RowBootstrap):
-        """A generator with other answers than its base class, as a private generator has."""
-
-        def describe(self):
-            return {"random_state": 7, "sampler": "told"}
-
-        def rows_in_place_of_training(self):
-            return TABLE.iloc[::-1].reset_index(drop=True)
-
-    explainer = mcce.MCCE(score, fixed=FIXED, generator=Described(FIXED)).fit(TABLE)
-    settings = explainer.explain(DENIED.head(2), n_samples=50).run.settings
-    assert (settings["sampler"], settings["random_state"]) == ("told", 7)
-    spots = explainer.learned_.training.spots
-    instead = TABLE.iloc[::-1].iloc[spots.positions]
-    np.testing.assert_array_equal(spots.rows, explainer.generator_.schema_.encode(instead).matrix)
-    assert explainer.fit_seconds_ == 0.0
+def test_too_many_copies_are_resampled():
+    assert copies_by_weight(np.array([1e6, 3e6]), 1).size == 2
+    assert copies_by_weight(np.array([4e5, 6e5]), 1).size == 10**6
+    assert copies_by_weight(np.ones(4), 1) is None
 
 
-def test_non_generator_raises_and_names_the_base_class():
-    class Duck:
-        """An object with the methods but not the base class."""
+# ---------------------------------------------------------------- messages
 
-        fit = draw = givens_of = feature_log_densities = sample = lambda self: None
 
-    with pytest.raises(
-        InputError, match=r"MCCE\(generator=\.\.\.\) got .*Duck.*subclass of mcce\.generators\.Generator"
-    ):
-        mcce.MCCE(score, generator=Duck()).fit(TABLE)
+@pytest.mark.parametrize(
+    ("settings", "arguments", "message"),
+    [
+        ({"fixed": "age"}, {}, "fixed is 'age'; give a list of column names"),
+        ({"fixed": ["agee"]}, {}, "'agee', which is not a column of X; did you mean 'age'"),
+        ({"fixed": ["age", "age"]}, {}, "fixed names 'age' more than once"),
+        ({"fixed": list(X)}, {}, "all 5 columns of X are fixed; leave at least one mutable"),
+        ({"kinds": {"age": "number"}}, {}, "number"),
+        ({"random_state": 1.5}, {}, "random_state is 1.5"),
+        ({}, {"decision": WANTED[:-1]}, r"decision has shape \(59,\) and dtype bool for 60 rows of X"),
+        ({}, {"decision": WANTED.astype(int)}, "dtype int"),
+        ({}, {"sample_weight": np.ones(59)}, r"sample_weight has shape \(59,\), and X has 60 rows"),
+        ({}, {"sample_weight": np.full(60, -1.0)}, r"holds -1.0 in row 0 \(counted from 0\); weights are finite"),
+        ({}, {"sample_weight": np.full(60, np.nan)}, "holds nan in row 0"),
+        ({}, {"sample_weight": ["a"] * 60}, "sample_weight is not an array of numbers"),
+        ({}, {"sample_weight": np.zeros(60)}, "is zero for all 60 rows"),
+    ],
+)
+def test_messages_of_fit(settings, arguments, message):
+    with pytest.raises(InputError, match=message):
+        ChainModel(**settings).fit(X, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("decision", "arguments", "message"),
+    [
+        (None, {"n": 0}, "n is 0; it must be a whole number of at least 1"),
+        (None, {"decision": True}, "fitted without a decision; leave decision out"),
+        (WANTED, {"decision": 1}, "decision is 1; it must be True, False or None"),
+        (np.ones(60, dtype=bool), {"decision": False}, "no training row has the decision False"),
+        (None, {"given": X[["age", "home"]]}, r"given has the column\(s\) 'home', which are not fixed"),
+        (None, {"given": X[["home"]]}, "not fixed"),
+        (None, {"given": X[["age"]].set_axis(pd.MultiIndex.from_product([[1], range(60)]))}, "has several levels"),
+    ],
+)
+def test_messages_of_sample(decision, arguments, message):
+    chain = ChainModel(fixed=["age"], random_state=1).fit(X[["age", "salary", "home"]], decision)
+    with pytest.raises(InputError, match=message):
+        chain.sample(**{"n": 2, **arguments})
+
+
+def test_messages_of_density_and_conditional():
+    chain = ChainModel(fixed=["age"], random_state=1).fit(X, WANTED)
+    with pytest.raises(InputError, match="decision must be True or False, for all rows or for each row"):
+        chain.log_density(X, 1)
+    with pytest.raises(InputError, match="decision must be True or False"):
+        chain.log_density(X, WANTED[:-1])
+    with pytest.raises(InputError, match="'salry' has no conditional; did you mean 'salary'"):
+        chain.conditional("salry")
+    np.testing.assert_array_equal(chain.log_density(X, WANTED).shape, (60, 4))

@@ -1,79 +1,98 @@
-"""The position of each column in the chain."""
-
-import itertools
+"""Which sampler and which columns each feature has."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import mcce
-from mcce import InputError, SamplerError
-from mcce.generators.layout import ChainLayout
-from mcce.storage.learned import disclosed
+from mcce.exceptions import InputError
+from mcce.generators import ChainModel
+from mcce.generators.layout import Layout
 from mcce.table import Schema
+from tests.generators.problem import Constant, table
 
-TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"], "c": [5.0, np.nan], "<decision>": [0.5, 0.7]})
-SCHEMA = Schema.from_data(TABLE)
-MATRIX = SCHEMA.encode(TABLE).matrix
-LAYOUTS = [
-    (fixed, visited, with_decision)
-    for n in range(4)
-    for fixed in itertools.combinations(TABLE.columns, n)
-    for visited in itertools.permutations([name for name in TABLE.columns if name not in fixed])
-    for with_decision in (False, True)
-]
+X = table(60)
+WANTED = (X["salary"] > 45).to_numpy()
 
 
-@pytest.mark.parametrize("with_decision", [False, True])
-def test_layout_has_fixed_columns_then_decision_then_visited(with_decision):
-    for fixed, visited, _ in (layout for layout in LAYOUTS if layout[2] == with_decision):
-        layout = ChainLayout.arrange(SCHEMA, fixed, visited, with_decision)
-        decided = np.array([True, False])
-        ordered = layout.order(MATRIX, decided)
-        names = [feature.name for feature in layout.features]
-        decision = ["<<decision>>"] if with_decision else []  # the table has a column of the usual name
-        assert names == [*fixed, *decision, *visited]
-        assert layout.n_given == len(fixed) + with_decision
-        for name, column in zip(names, ordered.matrix.T):
-            expected = decided if name in decision else MATRIX[:, SCHEMA.names.index(name)]
-            np.testing.assert_array_equal(column, expected)
-        np.testing.assert_array_equal(ordered.matrix[:, layout.place_in_chain], MATRIX)  # and back
+def families(sampler, frame=X, **settings):
+    chain = ChainModel(sampler=sampler, random_state=1, **settings).fit(frame)
+    return {name: type(chain.conditional(name)).__name__ for name in chain.visit_sequence_}
 
 
-def test_one_decision_for_all_rows():
-    layout = ChainLayout.arrange(SCHEMA, ["b"], ["a", "c", "<decision>"], True)
-    np.testing.assert_array_equal(layout.order(MATRIX).matrix[:, 1], [1.0, 1.0])
+def test_one_sampler_for_all_or_some():
+    numbers = X[["age", "salary"]]
+    assert families("norm", numbers) == {"age": "NormSampler", "salary": "NormSampler"}
+    assert families(Constant, numbers) == {"age": "Constant", "salary": "Constant"}
+    assert families({"salary": "norm"}, numbers) == {"age": "CartSampler", "salary": "NormSampler"}
+    assert families({"salary": Constant(1.0), "*": "norm"}, numbers) == {"age": "NormSampler", "salary": "Constant"}
 
 
-@pytest.mark.parametrize("decision", [1, 0.0, np.array([1, 0]), np.array([True]), np.array([[True, False]]), "yes"])
-def test_invalid_decisions_raise(decision):
-    layout = ChainLayout.arrange(SCHEMA, ["b"], ["a", "c", "<decision>"], True)
-    with pytest.raises(InputError, match="decision must be True or False, for all rows or for each row"):
-        layout.order(MATRIX, decision)
+def test_a_column_named_star_is_that_column():
+    numbers = X[["age", "salary"]].set_axis(["*", "salary"], axis=1)
+    assert families({"*": "norm"}, numbers) == {"*": "NormSampler", "salary": "CartSampler"}
+    with pytest.raises(InputError, match=r"sampler names '\*', which is fixed and has no sampler"):
+        families({"*": "norm"}, numbers, fixed=["*"])
 
 
-PRIVATE = mcce.DPSampler(bounds={"age": (18, 80)}, levels="schema", max_depth=1)
-ROWS = pd.DataFrame({"age": np.arange(20, 60), "job": pd.Categorical(["clerk", "pilot"] * 20)})
+def test_columns_of_a_chain():
+    schema = Schema.from_data(X).arrange(["home", "age", "salary", "school", "since"])
+    layout = Layout.of(schema, 2, True, {"school": ["age"], "since": ["salary", "home"]})
+    assert [feature.name for feature in layout.features] == ["home", "age", "<decision>", "salary", "school", "since"]
+    rows = schema.encode(X).matrix
+    table = layout.chain_table(rows, WANTED)
+    seen = {column: layout.given(table, column).names for column in (3, 4, 5)}
+    assert seen == {
+        3: ["home", "age", "<decision>"],
+        4: ["age", "<decision>"],
+        5: ["home", "<decision>", "salary"],
+    }
+    np.testing.assert_array_equal(table.matrix[:, 2], WANTED)
+    np.testing.assert_array_equal(np.delete(table.matrix, 2, axis=1), rows)
+    assert [layout.place(column) for column in (3, 4, 5)] == [2, 3, 4]
+    assert [layout.column(place) for place in range(5)] == [0, 1, 3, 4, 5]
+
+
+def test_no_column_is_named_like_the_decision():
+    frame = X[["age", "salary"]].set_axis(["<decision>", "salary"], axis=1)
+    chain = ChainModel(fixed=["<decision>"], random_state=1).fit(frame, WANTED)
+    assert chain.sample(4, decision=True).shape == (4, 2)
 
 
 @pytest.mark.parametrize(
-    "sampler", [PRIVATE, mcce.DPSampler, "dp", {"job": PRIVATE, "*": "cart"}, {"*": "dp"}, mcce.Auto([PRIVATE])]
+    ("settings", "message"),
+    [
+        ({"sampler": "nrom"}, "there is no sampler 'nrom'; did you mean 'norm'"),
+        ({"sampler": {"slary": "norm"}}, "sampler names 'slary', which is not a column of X; did you mean 'salary'"),
+        ({"sampler": {"age": "norm"}, "fixed": ["age"]}, "sampler names 'age', which is fixed and has no sampler"),
+        ({"sampler": 3}, "a sampler is 3; give a registered name"),
+        ({"sampler": "norm"}, "does not model .* 'school'"),
+        ({"sampler": {"home": "norm"}}, "does not model categorical targets such as column 'home'.*another sampler"),
+        ({"predictors": ["age"]}, r"predictors is \['age'\]; give a dict of lists"),
+        ({"predictors": {"agee": []}}, "predictors names 'agee', which is not a column of X; did you mean 'age'"),
+        ({"predictors": {"age": []}, "fixed": ["age"]}, "predictors names 'age', which is fixed"),
+        ({"predictors": {"home": "age"}}, r"predictors\['home'\] is 'age'; give a list of columns"),
+        ({"predictors": {"home": ["agee"]}}, r"predictors\['home'\] names 'agee', which is not a column of X"),
+        ({"predictors": {"school": ["home"]}}, "names 'home', which is not drawn before it; change visit_sequence"),
+    ],
 )
-def test_private_conditional_outside_private_fit_raises(sampler):
-    refused = r"DPSampler for '\w+' does not make this model private.*sampler=mcce\.Privacy"
-    with pytest.raises(SamplerError, match=refused):
-        mcce.ChainModel(sampler=sampler, n_jobs=1).fit(ROWS)
-    with pytest.raises(SamplerError, match=refused):
-        mcce.MCCE(lambda rows: rows["age"] > 30, decision=True, sampler=sampler, n_jobs=1).fit(ROWS)
+def test_messages(settings, message):
+    with pytest.raises(InputError, match=message):
+        ChainModel(**settings).fit(X)
 
 
-def test_private_candidate_is_dropped_from_auto():
-    chain = mcce.ChainModel(sampler=mcce.Auto(["cart", PRIVATE]), random_state=1, n_jobs=1).fit(ROWS)
-    assert not any(isinstance(each, mcce.DPSampler) for each in chain.samplers_.values())
-    assert chain.choice_.left_out["note"].str.contains("does not make this model private").all()
+def test_missing_givens_that_a_sampler_does_not_accept():
+    class Strict(Constant):
+        accepts_missing = False
+
+    gaps = X.assign(age=X["age"].where(X["age"] > 30))
+    with pytest.raises(InputError, match=r"Strict, the sampler of column 'home', does not accept missing.*'age'"):
+        ChainModel(sampler={"home": Strict()}).fit(gaps)
+    ChainModel(sampler={"home": Strict()}, predictors={"home": ["school"]}, random_state=1).fit(gaps)
 
 
-def test_conditional_with_a_testing_seed_is_accepted():
-    sampler = mcce.DPSampler(**{**PRIVATE.get_params(), "testing_seed": 1})
-    chain = mcce.ChainModel(sampler=sampler, random_state=1, n_jobs=1).fit(ROWS)
-    assert "not private" in disclosed(chain.samplers_["age"])
+def test_decision_is_a_predictor_of_every_feature():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": rng.normal(size=500), "y": rng.normal(size=500)})
+    wanted = (frame["y"] > 0).to_numpy()
+    chain = ChainModel(fixed=["x"], predictors={"y": []}, random_state=1).fit(frame, wanted)
+    assert (chain.sample(300, decision=True)["y"] > 0).mean() > 0.97

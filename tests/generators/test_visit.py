@@ -1,3 +1,5 @@
+"""Orders of the mutable features, and the associations behind them, against scipy."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -8,9 +10,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats.contingency import association
 
-from mcce import MCCE, ChainModel, InputError, Schema
+from mcce.exceptions import InputError
+from mcce.generators import ChainModel
 from mcce.generators.visit import association_matrix, make_visit_sequence
-from tests.marks import examples
+from mcce.table import Schema
 
 
 def encode(frame, **kinds):
@@ -25,7 +28,7 @@ def associate(x, y):
 
 
 def order_of(frame, fixed=(), how="correlation"):
-    return make_visit_sequence(how, encode(frame), fixed)[0]
+    return make_visit_sequence(how, encode(frame), fixed)
 
 
 @pytest.fixture
@@ -103,19 +106,6 @@ def test_noise_with_many_levels_has_almost_no_association(rng):
         assert 0.3 < np.mean(np.array(found) == 0) < 0.7
 
 
-@pytest.mark.slow
-def test_weak_association_precedes_noise_with_many_levels(rng):
-    n = 300
-    age = rng.normal(size=n)
-    wins = 0
-    for seed in range(20):
-        noise = np.random.default_rng(seed)
-        weak = np.where(age + 3 * noise.normal(size=n) > 0, "yes", "no")
-        frame = pd.DataFrame({"town": many_levels(noise, n), "weak": weak, "age": age})
-        wins += order_of(frame, ["age"])[0] == "weak"
-    assert wins >= 18
-
-
 def test_strong_associations_with_many_levels_stay_strong(rng):
     n = 2000
     town = rng.integers(20, size=n)
@@ -173,8 +163,6 @@ def test_too_few_known_rows_give_no_association():
     assert associate([1.0, np.nan, np.nan], list("abc")) == 0.0
 
 
-@pytest.mark.slow
-@examples(5)
 @given(st.integers(0, 10_000), st.integers(2, 30))
 def test_matrix_is_symmetric_with_unit_diagonal_and_bounded(seed, n):
     rng = np.random.default_rng(seed)
@@ -208,7 +196,7 @@ def linked(rng):
 
 
 def test_data_order(linked):
-    assert make_visit_sequence("data", encode(linked), ["c"]) == (["d", "a", "b"], None)
+    assert make_visit_sequence("data", encode(linked), ["c"]) == ["d", "a", "b"]
 
 
 def test_given_order(linked):
@@ -225,12 +213,6 @@ def test_fixed_features_start_the_order(linked):
     assert order_of(linked, ["d"]) == ["a", "b", "c"]
     assert order_of(linked, ["c"]) == ["b", "a", "d"]
     assert order_of(linked, ["c", "a", "d"]) == ["b"]
-
-
-def test_associations_are_returned(linked):
-    order, associations = make_visit_sequence("correlation", encode(linked), [])
-    assert order == ["a", "b", "c", "d"]
-    pd.testing.assert_frame_equal(associations, association_matrix(encode(linked)))
 
 
 def test_ties_follow_the_data_order():
@@ -265,8 +247,6 @@ def test_all_fixed_leaves_nothing_to_visit(linked):
 def test_reversed_is_the_reversed_data_order():
     X = pd.DataFrame({name: [0.0, 1.0] for name in ("z", "a", "m", "b")})
     assert ChainModel(fixed=["m"], visit_sequence="reversed").fit(X).visit_sequence_ == ["b", "a", "z"]
-    said = MCCE(lambda rows: rows["a"] > 0, decision=True, fixed=["m"], visit_sequence="reversed").fit(X)
-    assert said.generator_.visit_sequence_ == ["b", "a", "z"]
 
 
 @pytest.mark.parametrize(
@@ -275,9 +255,10 @@ def test_reversed_is_the_reversed_data_order():
         ("random", "visit_sequence is 'random'; allowed: 'data', 'correlation', 'reversed', or a list of the mutable"),
         (["b", "d", "c"], "names 'c', which is fixed; it lists mutable features only"),
         (["b", "d", "aa"], "names 'aa', which is not a column of X; did you mean 'a'"),
-        (["b", "d"], "each mutable feature once; more than once: none; left out: 'a'"),
-        (["b", "d", "a", "d"], "more than once: 'd'; left out: none"),
-        ([], "left out: 'd', 'a', 'b'"),
+        (["b", "d"], "visit_sequence leaves out 'a'; name each mutable feature once"),
+        (["b", "d", "a", "d"], "names 'd' more than once"),
+        ({"a", "b", "d"}, "allowed: "),
+        ([], "leaves out 'd', 'a', 'b'"),
     ],
 )
 def test_invalid_orders_raise(linked, order, message):

@@ -1,164 +1,169 @@
-"""Scores of fitted samplers on new rows: closed forms and invariance."""
-
-import dataclasses
+"""Scores against scipy, closed forms, brute force and the levels of tests under the truth."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.linear_model import LinearRegression
+from scipy.integrate import quad
 
-import mcce
-from mcce.exceptions import InputError
-from mcce.judging import scores as conditional
-from mcce.judging.scores import Scores, score_conditional
-from mcce.table import Column, Schema
-from tests.marks import slow
+from mcce.judging.scores import (
+    LEVELS,
+    UNIFORM_PART,
+    crps_of_levels,
+    crps_of_numbers,
+    holm,
+    legendre,
+    log_score,
+    pit,
+    score_rows,
+    smooth_test,
+)
+from mcce.rng import RowStreams
+from mcce.samplers import ConditionalSampler, Continuous, Donors, Margin, distribution_of
+from mcce.samplers import Levels as LevelsOfRows
+from mcce.table import Schema
 
-MEAN, SD = 3.0, 2.0
+
+def column(values):
+    """Return the encoded values of one column, its feature and its margin."""
+    frame = pd.DataFrame({"y": values})
+    table = Schema.from_data(frame).encode(frame)
+    return table.matrix[:, 0], table.features[0], Margin.fit(table.matrix[:, 0], table.features[0])
 
 
-class Normal(mcce.ConditionalSampler):
-    """The true conditional of `x` below, without a density."""
+RNG = np.random.default_rng(0)
+VALUES, FEATURE, MARGIN = column(RNG.normal(2.0, 3.0, 400))
+LOCATION, SCALE = RNG.normal(2.0, 1.0, 400), RNG.uniform(0.5, 4.0, 400)
+NORMAL = Continuous("normal", (LOCATION, SCALE), MARGIN)
+
+
+def test_log_score_of_numbers_is_the_density_of_scipy():
+    density = stats.norm.pdf(VALUES, LOCATION, SCALE)
+    expected = np.log((1 - UNIFORM_PART) * density + UNIFORM_PART / np.ptp(VALUES))
+    np.testing.assert_allclose(log_score(NORMAL, VALUES, MARGIN), expected, rtol=1e-9)
+
+
+def test_log_score_of_an_impossible_value_is_finite():
+    values, _, margin = column(list("abab"))
+    certain = LevelsOfRows(np.array([[1.0, 0.0]] * 4))
+    np.testing.assert_allclose(log_score(certain, values, margin)[[0, 1]], [-0.001, np.log(0.001 / 3)], atol=1e-3)
+
+
+def test_crps_of_a_normal_has_a_closed_form():
+    """Gneiting and Raftery (2007), equation 21."""
+    z = (VALUES - LOCATION) / SCALE
+    expected = SCALE * (z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi))
+    found = crps_of_numbers(NORMAL, VALUES)
+    np.testing.assert_allclose(found, expected, rtol=0.05, atol=0.01)
+    assert found.mean() == pytest.approx(expected.mean(), rel=0.01)
+
+
+@pytest.mark.parametrize("y", [-2.0, 0.3, 5.0])
+def test_crps_is_its_integral(y):
+    law = stats.gamma(2.0)
+    quantiles = np.sort(law.ppf((np.arange(2000) + 0.5) / 2000))
+    found = crps_of_numbers(Donors(quantiles, np.array([0]), np.array([2000])), np.array([y]))[0]
+    parts = [quad(lambda x: (law.cdf(x) - (x >= y)) ** 2, *ends, limit=200)[0] for ends in ((-5.0, y), (y, 60.0))]
+    assert found == pytest.approx(sum(parts), rel=0.02)
+
+
+def test_crps_of_donors_is_that_of_all_pairs():
+    """E|X - y| - E|X - X'| / 2, over the empirical distribution of the donors."""
+    pool = np.sort(RNG.integers(0, 30, (20, LEVELS.size)).astype(float), axis=1)  # as many donors as quantiles
+    begin = np.arange(20) * LEVELS.size
+    y = RNG.integers(0, 30, 20).astype(float)
+    found = crps_of_numbers(Donors(pool.ravel(), begin, begin + LEVELS.size), y)
+    spread = np.abs(pool[:, :, None] - pool[:, None, :]).mean(axis=(1, 2))
+    np.testing.assert_allclose(found, np.abs(pool - y[:, None]).mean(axis=1) - spread / 2, rtol=1e-9)
+
+
+def test_crps_and_brier_score_of_levels_are_sums_over_levels():
+    probabilities = RNG.dirichlet(np.ones(4), 100)
+    codes = RNG.integers(0, 4, 100)
+    frame = pd.DataFrame({"u": pd.Categorical.from_codes(codes, list("abcd"))})
+    frame["o"] = frame["u"].cat.as_ordered()
+    unordered, ordered = Schema.from_data(frame).features
+    found = LevelsOfRows(probabilities)
+    is_level = np.eye(4)[codes]
+    brier = ((probabilities - is_level) ** 2).sum(axis=1)
+    np.testing.assert_allclose(crps_of_levels(found, codes.astype(float), unordered), brier)
+    ranked = ((probabilities.cumsum(axis=1) - is_level.cumsum(axis=1)) ** 2).sum(axis=1)
+    np.testing.assert_allclose(crps_of_levels(found, codes.astype(float), ordered), ranked)
+
+
+def test_pits_of_counts_are_uniform():
+    mean = RNG.uniform(0.2, 4.0, 1000)
+    values, feature, _ = column(RNG.poisson(mean))
+    quantiles = stats.poisson.ppf((np.arange(100) + 0.5) / 100, mean[:, None])
+    begin = np.arange(1000) * 100
+    found = pit(Donors(quantiles.ravel(), begin, begin + 100), values, RNG.random(1000))
+    assert stats.kstest(found, "uniform").pvalue > 0.01
+    assert feature.kind == "numeric"
+
+
+class NormalDraws(ConditionalSampler):
+    """The true conditional of `VALUES` given nothing, without a density."""
 
     handles = frozenset({"numeric"})
 
     def fit(self, given, target):
+        self.sd_ = 3.0
         return self
 
-    def sample(self, given, rng, within=None):
-        return MEAN + given.matrix[:, 0] + SD * rng.normal()
+    def sample(self, given, rng):
+        return 2.0 + self.sd_ * rng.normal()
 
 
-def encode(frame):
-    return Schema.from_data(frame).encode(frame)
-
-
-def normal_table(n, seed):
-    rng = np.random.default_rng(seed)
-    z = rng.normal(size=n)
-    return encode(pd.DataFrame({"z": z, "x": MEAN + z + SD * rng.normal(size=n)}))
-
-
-def test_correct_conditional_has_uniform_pit_and_normal_crps():
-    table = normal_table(2000, 1)
-    scores = score_conditional(Normal(), table.first(1), table.column(1), seed=1, n_draws=100)
-    assert stats.kstest(scores.pit, "uniform").pvalue > 0.01
-    z = (table.matrix[:, 1] - MEAN - table.matrix[:, 0]) / SD
-    exact = SD * (z * (2 * stats.norm.cdf(z) - 1) + 2 * stats.norm.pdf(z) - 1 / np.sqrt(np.pi))
-    assert abs((scores.crps - exact).mean()) < 3.5 * (scores.crps - exact).std() / np.sqrt(z.size)
-    np.testing.assert_allclose(scores.spread.mean(), 2 * SD / np.sqrt(np.pi), rtol=0.01)
-    assert scores.log_score is None
-    assert scores.base_measure is None
-    np.testing.assert_array_equal(scores.levels.levels, [np.nan])
-    assert scores.from_draws is scores.crps
-
-
-def test_log_scores_equal_the_densities_of_the_sampler():
-    table = normal_table(400, 2)
-    fitted = mcce.NormSampler().fit(table.first(1), table.column(1))
-    new = normal_table(50, 3)
-    scores = score_conditional(fitted, new.first(1), new.column(1), seed=1, n_draws=10)
-    residual = new.matrix[:, 1] - LinearRegression().fit(table.matrix[:, :1], table.matrix[:, 1]).predict(
-        new.matrix[:, :1]
+def test_sampler_that_only_draws_has_no_log_score():
+    frame = pd.DataFrame({"x": 0.0, "y": VALUES})
+    table = Schema.from_data(frame).encode(frame)
+    fitted = NormalDraws().fit(table.first(1), table.column(1))
+    streams = RowStreams.from_seed(1, 400)
+    found = score_rows(distribution_of(fitted, table.first(1), FEATURE), VALUES, FEATURE, MARGIN, streams)
+    assert found["log_score"].isna().all()
+    exact = score_rows(
+        Continuous("normal", (np.full(400, 2.0), np.full(400, 3.0)), MARGIN), VALUES, FEATURE, MARGIN, streams
     )
-    exact = stats.norm.logpdf(residual, scale=fitted.sigma_)
-    np.testing.assert_allclose(scores.log_score, exact, rtol=1e-4)  # mice has a small ridge
-    assert scores.base_measure == "lebesgue"
+    assert found["crps"].mean() == pytest.approx(exact["crps"].mean(), rel=0.02)
+    np.testing.assert_allclose(found["pit"], exact["pit"], atol=0.15)
 
 
-@pytest.mark.parametrize("sampler", ["cart", *slow("marginal", "parametric")])
-def test_scores_do_not_depend_on_row_order_or_block(sampler, monkeypatch):
-    X = mcce.datasets.load_loans(260).X
-    X = X[~X.iloc[:, :5].duplicated()].head(200)  # equal rows may exchange their scores
-    table = encode(X)
-    for k in (4, 5):
-        if sampler == "parametric" and any(f.has_missing for f in table.features[: k + 1]):
-            continue
-        fitted = mcce.samplers.make_sampler(sampler).fit(table.first(k), table.column(k))
-        first = score_conditional(fitted, table.first(k), table.column(k), seed=3, n_draws=20)
-        order = np.random.default_rng(1).permutation(200)
-        monkeypatch.setattr(conditional, "BLOCK_VALUES", 130)
-        shuffled = table.take(order)
-        again = score_conditional(fitted, shuffled.first(k), shuffled.column(k), seed=3, n_draws=20)
-        for name in ("crps", "brier", "pit", "spread", "log_score"):
-            one, other = getattr(first, name), getattr(again, name)
-            assert (one is None) == (other is None)
-            if one is not None:
-                np.testing.assert_allclose(one[order], other, rtol=1e-12)
-        other_seed = score_conditional(fitted, shuffled.first(k), shuffled.column(k), seed=4, n_draws=20)
-        assert (other_seed.from_draws != again.from_draws).any()
+def test_missing_values_have_a_log_score_only():
+    values = VALUES.copy()
+    values[:100] = np.nan
+    known_shares = Donors(
+        np.append(np.sort(VALUES[100:200]), [np.nan] * 25), np.zeros(400, int), np.full(400, 125), margin=MARGIN
+    )
+    found = score_rows(known_shares, values, FEATURE, MARGIN, RowStreams.from_seed(1, 400))
+    np.testing.assert_allclose(found["log_score"][:100], np.log(0.2), atol=0.05)  # five pseudo-donors
+    assert found[["crps", "pit"]].isna().all(axis=1).tolist() == [True] * 100 + [False] * 300
 
 
-def test_equal_rows_have_different_draws():
-    table = encode(pd.DataFrame({"z": [1.0] * 50, "x": [np.pi] * 50}))
-    scores = score_conditional(Normal(), table.first(1), table.column(1), seed=1, n_draws=5)
-    assert np.unique(scores.crps).size == 50
+def test_polynomials_are_orthonormal():
+    at = (np.arange(20_000) + 0.5) / 20_000
+    columns = legendre(at)
+    np.testing.assert_allclose(columns.T @ columns / at.size, np.eye(4), atol=1e-6)
+    np.testing.assert_allclose(columns.mean(axis=0), 0.0, atol=1e-6)
 
 
-def test_point_masses_and_missing_values_are_counted_and_scored():
-    rng = np.random.default_rng(1)
-    x = np.where(rng.uniform(size=600) < 0.3, 0.0, rng.exponential(size=600))
-    x[rng.uniform(size=600) < 0.2] = np.nan
-    table = encode(pd.DataFrame({"x": x}))
-    new = table.take(np.arange(300, 600))
-    fitted = mcce.MarginalSampler().fit(table.take(np.arange(300)).first(0), table.take(np.arange(300)).column(0))
-    scores = score_conditional(fitted, new.first(0), new.column(0), seed=1, n_draws=100)
-    np.testing.assert_array_equal(scores.levels.levels, [0.0, np.nan])
-    shares = [(x[:300] == 0).mean(), np.isnan(x[:300]).mean(), (x[:300] > 0).mean()]
-    np.testing.assert_allclose((scores.levels.counts / scores.n_draws).mean(axis=0), shares, atol=0.015)
-    np.testing.assert_array_equal(scores.levels.observed, np.where(np.isnan(x), 1, np.where(x == 0, 0, 2))[300:])
-    assert np.isfinite(scores.crps).all()
+@pytest.mark.parametrize("n", [20, 200])
+def test_smooth_test_keeps_its_level(n):
+    p = np.array([smooth_test(np.random.default_rng(seed).random(n)) for seed in range(2000)])
+    for level in (0.01, 0.05, 0.2):
+        assert (p <= level).mean() == pytest.approx(level, abs=3 * np.sqrt(level / 2000) + 0.01 * (n < 100))
+    assert np.isnan(smooth_test(np.empty(0)))
 
 
-def test_levels_have_brier_scores_and_ordered_levels_crps_and_pit():
-    X = pd.DataFrame({"job": list("aab" * 20), "rank": pd.Categorical(list("lmh" * 20), list("lmh"), ordered=True)})
-    table = encode(X)
-    for k, has_brier in [(0, True), (1, False)]:
-        fitted = mcce.MarginalSampler().fit(table.first(k), table.column(k))
-        scores = score_conditional(fitted, table.first(k), table.column(k), seed=1, n_draws=50)
-        assert (scores.brier is not None, scores.crps is None, scores.pit is None) == (has_brier,) * 3
-        assert scores.levels.counts.shape == (60, 2 + k + 1)  # missing is a level
-        assert (scores.levels.counts.sum(axis=1) == 50).all()
+@pytest.mark.parametrize(
+    "wrong", [lambda u: u**1.3, lambda u: 0.5 + 0.8 * (u - 0.5), lambda u: u + 0.05 * np.sin(6 * u)]
+)
+def test_smooth_test_rejects_what_is_wrong(wrong):
+    p = [smooth_test(np.clip(wrong(np.random.default_rng(seed).random(500)), 0, 1)) for seed in range(50)]
+    assert np.mean(np.array(p) < 0.05) > 0.8
 
 
-def test_draws_are_rounded_to_the_grid_before_scoring():
-    frame = pd.DataFrame({"z": np.zeros(200), "x": np.random.default_rng(1).poisson(3, 200)})
-    table = encode(frame)
-    scores = score_conditional(Normal(), table.first(1), table.column(1), seed=1, n_draws=50)
-    assert (scores.levels.counts[:, :-1].sum() / scores.levels.counts.sum()) > 0.8
-
-
-@pytest.mark.parametrize("n_draws", [1, 2.5])
-def test_too_few_draws_raise(n_draws):
-    table = normal_table(5, 1)
-    with pytest.raises(InputError, match=r"n_draws is .*; it must be a whole number of at least 2"):
-        score_conditional(Normal(), table.first(1), table.column(1), seed=1, n_draws=n_draws)
-
-
-def test_values_for_other_rows_raise():
-    table = normal_table(5, 1)
-    short = Column(table.features[1], table.matrix[:3, 1])
-    with pytest.raises(InputError, match="given has 5 rows for 3 values; give one value per row"):
-        score_conditional(Normal(), table.first(1), short, seed=1)
-
-
-def test_joined_scores_equal_scores_of_all_rows():
-    table = normal_table(60, 1)
-    parts = [table.take(np.arange(25)), table.take(np.arange(25, 60))]
-    scored = [score_conditional(Normal(), part.first(1), part.column(1), seed=1, n_draws=5) for part in parts]
-    both = Scores.concatenate(scored)
-    whole = score_conditional(Normal(), table.first(1), table.column(1), seed=1, n_draws=5)
-    np.testing.assert_array_equal(both.crps, whole.crps)
-    np.testing.assert_array_equal(both.levels.counts, whole.levels.counts)
-    assert both.log_score is None
-    np.testing.assert_array_equal(whole.take(np.array([7, 3])).pit, whole.pit[[7, 3]])
-
-
-def test_log_scores_for_different_measures_are_not_joined():
-    table = normal_table(60, 1)
-    fitted = mcce.NormSampler().fit(table.first(1), table.column(1))
-    one = score_conditional(fitted, table.first(1), table.column(1), seed=1, n_draws=5)
-    other = dataclasses.replace(one, base_measure="counting")
-    assert Scores.concatenate([one, one]).log_score.size == 120
-    assert Scores.concatenate([one, other]).log_score is None
+def test_holm_is_that_of_the_definition():
+    p = np.array([0.01, np.nan, 0.04, 0.03, 0.005])
+    np.testing.assert_allclose(holm(p), [0.03, np.nan, 0.06, 0.06, 0.02])
+    np.testing.assert_array_equal(holm(np.array([0.9, 0.8])), [1.0, 1.0])
+    assert holm(np.empty(0)).size == 0

@@ -1,40 +1,33 @@
-"""Four rows with known scores, and models with given answers."""
-
-from __future__ import annotations
-
-import functools
+"""Four rows and models that answer about them."""
 
 import numpy as np
 import pandas as pd
 
-from mcce.model.decisions import resolve_decision
+from mcce.model import Query
+from mcce.table import Schema
 
-ROWS = pd.DataFrame({"x": [-1.0, 0.0, 0.5, 2.0]}, index=["a", "b", "c", "d"])
-
-
+ROWS = pd.DataFrame({"x": [-1.0, 0.0, 0.5, 2.0]})
+SCHEMA = Schema.from_data(ROWS)
+MATRIX = SCHEMA.encode(ROWS).matrix
 SIGMOID = 1 / (1 + np.exp(-ROWS["x"].to_numpy()))
 
 
-class Says:
-    """A model whose methods return the given values: Says(predict_proba=..., classes_=...)."""
-
-    def __init__(self, classes_=None, **replies):
-        if classes_ is not None:
-            self.classes_ = classes_
-        self.queried = 0
-        for method, reply in replies.items():
-            setattr(self, method, functools.partial(self._reply, reply))
-
-    def _reply(self, reply, frame):
-        self.queried += 1
-        return reply(frame) if callable(reply) else reply
-
-
 def two_columns(frame):
-    """P(class at position 0), P(class at position 1), with the sigmoid of x at position 1."""
-    p = 1 / (1 + np.exp(-frame["x"].to_numpy()))
+    """Return the probabilities of two classes."""
+    p = 1 / (1 + np.exp(-np.asarray(frame)[:, 0]))
     return np.column_stack([1 - p, p])
 
 
-def query(decision, model, frame=ROWS):
-    return resolve_decision(decision, model).evaluate(frame, "the test rows")
+class Says:
+    """A model with the given methods: a fixed reply for each, or a function."""
+
+    def __init__(self, classes=None, **replies):
+        if classes is not None:
+            self.classes_ = classes
+        for name, reply in replies.items():
+            setattr(self, name, reply if callable(reply) else lambda frame, reply=reply: reply)
+
+
+def ask(decision, model, rows=MATRIX, **options):
+    """Query a model about the four rows."""
+    return Query(model, decision, SCHEMA, **options)(rows, "the test rows")

@@ -1,250 +1,239 @@
-"""Models of many libraries end to end: the returned rows have the wanted decision."""
+"""What a model may be, and its replies: in any container, of the right column, or refused."""
 
-from __future__ import annotations
-
+import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.neighbors import KNeighborsRegressor
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC, LinearSVC
-from sklearn.tree import DecisionTreeClassifier
-from threadpoolctl import threadpool_limits
 
-from mcce import MCCE, InputError, Interval, ModelError
-from mcce.model.decisions import resolve_decision
-from mcce.model.source import Reply
-from tests.marks import nightly, slow
+from mcce.exceptions import InputError
+from mcce.model import Interval, Query
+from mcce.table import Schema
+from tests.model.problem import ROWS, SIGMOID, Says, ask, two_columns
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Use one thread: OpenMP threads that wait for a busy core make small models slow."""
-    with threadpool_limits(1):
-        yield
+RNG = np.random.default_rng(3)
+N = 150
+PEOPLE = pd.DataFrame({"income": np.round(RNG.normal(40, 10, N), 1), "home": RNG.choice(["rent", "own"], N)})
+LATENT = (0.1 * (PEOPLE["income"] - 40) + (PEOPLE["home"] == "own") + RNG.logistic(0, 0.3, N)).to_numpy()
+GOOD = np.where(LATENT > 0.5, "good", "bad")
+NUMBERS = PEOPLE[["income"]]
 
 
-def people(n: int = 400, seed: int = 3) -> tuple[pd.DataFrame, np.ndarray]:
-    """Raw rows with strings, and a score that depends on them."""
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame(
-        {
-            "age": rng.integers(20, 25, n),
-            "job": rng.choice(["clerk", "pilot", "nurse"], n),
-            "income": np.round(rng.normal(40, 10, n), 1),
-            "home": rng.choice(["rent", "own"], n),
-        }
+def pipeline(model):
+    return make_pipeline(make_column_transformer((OneHotEncoder(), ["home"]), remainder="passthrough"), model)
+
+
+def column(method, k):
+    return lambda model, X: np.asarray(getattr(model, method)(X))[:, k]
+
+
+def plain(method, sign=1):
+    return lambda model, X: sign * np.asarray(getattr(model, method)(X))
+
+
+LIBRARIES = {
+    "pipeline": (lambda: pipeline(LogisticRegression()).fit(PEOPLE, LATENT > 0), (0.5, 1), column("predict_proba", 1)),
+    "of": (
+        lambda: pipeline(LogisticRegression()).fit(PEOPLE, GOOD),
+        Interval(0, 0.4, of="bad"),
+        column("predict_proba", 0),
+    ),
+    "search": (
+        lambda: GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2).fit(NUMBERS, LATENT > 0),
+        (0.5, 1),
+        column("predict_proba", 1),
+    ),
+    "boosting": (
+        lambda: HistGradientBoostingClassifier(max_iter=3).fit(NUMBERS, LATENT > 0),
+        (0.5, 1),
+        column("predict_proba", 1),
+    ),
+    "decision function": (
+        lambda: LinearSVC(dual=False).fit(NUMBERS, GOOD),
+        Interval(0, np.inf, of="good"),
+        plain("decision_function"),
+    ),
+    "first of two": (
+        lambda: LinearSVC(dual=False).fit(NUMBERS, GOOD),
+        Interval(0, np.inf, of="bad"),
+        plain("decision_function", -1),
+    ),
+    "regressor": (lambda: LinearRegression().fit(NUMBERS, LATENT), (0, np.inf), plain("predict")),
+    "lightgbm": (
+        lambda: lightgbm.LGBMClassifier(n_estimators=3, verbose=-1).fit(NUMBERS, LATENT > 0),
+        (0.5, 1),
+        column("predict_proba", 1),
+    ),
+    "statsmodels": (
+        lambda: smf.logit("good ~ income + home", PEOPLE.assign(good=1.0 * (LATENT > 0.5))).fit(disp=0),
+        (0.5, 1),
+        plain("predict"),
+    ),
+    "statsmodels arrays": (lambda: sm.OLS(LATENT, NUMBERS).fit(), (0, np.inf), plain("predict")),
+}
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_libraries(name):
+    make, decision, score = LIBRARIES[name]
+    model = make()
+    X = PEOPLE if name in ("pipeline", "of", "statsmodels") else NUMBERS
+    schema = Schema.from_data(X)
+    answer = Query(model, decision, schema)(schema.encode(X).matrix)
+    expected = score(model, X)
+    np.testing.assert_allclose(answer.prediction, expected, rtol=1e-9)
+    low, high = decision if isinstance(decision, tuple) else (decision.low, decision.high)
+    np.testing.assert_array_equal(answer.wanted, (expected >= low) & (expected <= high))
+
+
+def test_xgboost():
+    xgboost = pytest.importorskip("xgboost", reason="needs xgboost: pip install xgboost")
+    classifier = xgboost.XGBClassifier(n_estimators=3).fit(NUMBERS, LATENT > 0)
+    booster = xgboost.train({}, xgboost.DMatrix(NUMBERS, LATENT), 3)
+    matrix = Schema.from_data(NUMBERS).encode(NUMBERS).matrix
+    for model, decision, expected in [
+        (classifier, (0.5, 1), classifier.predict_proba(NUMBERS)[:, 1]),
+        (booster, (0, np.inf), booster.predict(xgboost.DMatrix(NUMBERS))),
+    ]:
+        answer = Query(model, decision, Schema.from_data(NUMBERS))(matrix)
+        np.testing.assert_allclose(answer.prediction, expected, rtol=1e-6)
+
+
+def test_order_of_methods():
+    model = Says([0, 1], predict_proba=two_columns, decision_function=[9] * 4, predict=[1, 0, 1, 0])
+    np.testing.assert_allclose(ask((0.5, 1), model).prediction, SIGMOID)
+    assert ask(1, model).prediction.tolist() == [1, 0, 1, 0]
+    del model.predict_proba
+    assert ask((0, 1), model).prediction.tolist() == [9] * 4
+    del model.decision_function
+    assert ask((0, 1), model).prediction.tolist() == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("decision", "model", "text"),
+    [
+        ((0.5, 1), Says([0, 1], predict_proba=two_columns), "probability of class 1 at least 0.5"),
+        ((0.5, 1), Says(np.array([False, True]), predict_proba=two_columns), "probability of class True at least 0.5"),
+        ((0.5, 1), Says(predict_proba=two_columns), "probability of class 1 at least 0.5"),
+        (
+            Interval(0, 0.1, closed="left", of="bad"),
+            Says(["bad", "good"], predict_proba=two_columns),
+            "probability of class 'bad' below 0.1",
+        ),
+        ((2, np.inf), Says(predict=[1]), "prediction at least 2"),
+        (Interval(0, 1, of=2), two_columns, "two_columns of column 2 from 0 to 1"),
+        ((0, 1), lambda frame: frame["x"], "score from 0 to 1"),
+        (["good", "fair"], two_columns, "predicted class 'good' or 'fair'"),
+    ],
+)
+def test_text(decision, model, text):
+    assert Query(model, decision, Schema.from_data(ROWS)).text == text
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        [0, 1, 0, 1],
+        np.array([[0], [1], [0], [1]]),
+        np.array([0, 1, 0, 1], dtype=object),
+        np.ma.array([0, 1, 0, 1], mask=False),
+        pd.Series([0, 1, 0, 1], index=[3, 2, 1, 0]),
+        pd.Series([0, 1, 0, 1], dtype="Int64"),
+        pd.array([False, True, False, True], dtype="boolean"),
+        pd.Categorical([0, 1, 0, 1]),
+        pd.DataFrame({"score": [0, 1, 0, 1]}, index=list("dcba")),
+    ],
+    ids=lambda reply: type(reply).__name__,
+)
+def test_scores_in_any_container(reply):
+    answer = ask((0.5, 1), lambda frame: reply)
+    assert answer.prediction.tolist() == [0, 1, 0, 1]
+    assert answer.prediction.dtype == float
+    assert answer.wanted.tolist() == [False, True, False, True]
+
+
+@pytest.mark.parametrize("convert", [list, pd.Series, pd.Categorical, lambda v: pd.array(v, dtype="string")])
+def test_labels_in_any_container(convert):
+    answer = ask("v", lambda frame: convert(["u", "v", "u", "w"]))
+    assert answer.wanted.tolist() == [False, True, False, False]
+    assert ask(["v", "w"], lambda frame: convert(["u", "v", "u", "w"])).wanted.tolist() == [False, True, False, True]
+
+
+def test_columns_are_found_by_name():
+    swapped = pd.DataFrame(two_columns(ROWS), columns=["good", "bad"])
+    model = Says(["bad", "good"], predict_proba=lambda frame: swapped)
+    np.testing.assert_allclose(ask(Interval(0, 1, of="good"), model).prediction, 1 - SIGMOID)
+    np.testing.assert_allclose(ask(Interval(0, 1, of=0), two_columns).prediction, 1 - SIGMOID)
+    np.testing.assert_allclose(
+        ask(Interval(0, 1, of="b"), lambda f: swapped.set_axis(list("ab"), axis=1)).prediction, SIGMOID
     )
-    z = 0.1 * (X["income"] - 40) + (X["home"] == "own") + 0.5 * (X["job"] == "pilot") - 0.7
-    return X, (z + rng.logistic(0, 0.3, n)).to_numpy()
 
 
-X, LATENT = people()
-Y = (LATENT > 0).astype(int)
-NUMBERS = X[["age", "income"]]
+def test_infinite_scores_and_squeezed_rows():
+    assert ask((0, np.inf), lambda f: [np.inf, -np.inf, 0, 1]).wanted.tolist() == [True, False, True, True]
+    assert ask((0, 1), lambda f: np.float32(0.5), np.array([[1.0]])).prediction.tolist() == [0.5]
 
 
-def encoder() -> ColumnTransformer:
-    return ColumnTransformer(
-        [("levels", OneHotEncoder(), ["job", "home"]), ("numbers", StandardScaler(), ["age", "income"])]
-    )
+def raises(frame):
+    raise ValueError("no column 'age'\nsecond line")
 
 
-def check(model, decision, is_wanted, table=X, fixed=("age",), least=15):
-    """Explain twenty rejected factuals; `is_wanted` queries the model directly."""
-    unwanted = table[~np.asarray(is_wanted(table), dtype=bool)].iloc[:20]
-    assert len(unwanted) == 20
-    explainer = MCCE(model, decision=decision, fixed=fixed, random_state=1).fit(table)
-    found = explainer.explain(unwanted, n_samples=200, n_counterfactuals=2)
-    explained = found.frame.index.get_level_values("id").nunique()
-    assert explained >= least
-    assert explained + len(found.unexplained) == 20
-    assert np.asarray(is_wanted(found.frame), dtype=bool).all()
-    assert found.frame.dtypes.equals(table.dtypes)
-    for name in fixed:
-        beside = unwanted.loc[found.frame.index.get_level_values("id"), name]
-        assert (found.frame[name].to_numpy() == beside.to_numpy()).all()
-    best = found.measures.xs(1, level="rank")
-    assert (best["L0"] >= 1).all()
-    return found
+BAD = [
+    ((0, 1), None, "model is None"),
+    (1, LogisticRegression, "model is the class LogisticRegression; give a fitted"),
+    ((0, 1), {}, "the model .a dict. cannot be queried: it has no .*predict and is not callable"),
+    ((0, 1), raises, r"the model raises, queried with 4 rows \(the test rows\), raised ValueError.*\n.*shape \(4, 1\)"),
+    ((0, 1), lambda f: [1, 0, 1], "returned 3 values, expected 4"),
+    (1, lambda f: np.ones((1, 4)), "returned 1 values, expected 4"),
+    ((0, 1), lambda f: 0.5, "returned a single float, expected 4 values"),
+    ((0, 1), lambda f: np.ones((4, 2, 2)), "returned a table for each of 4 outputs"),
+    ((0, 1), lambda f: np.ones((4, 0)), "a table without columns"),
+    ((0, 1), lambda f: [0.5, None, np.nan, pd.NA], r"3 of 4 rows, at positions 1, 2, 3; the first has x = 0\.0"),
+    ((0, 1), Says([0, 1], predict_proba=np.full((4, 2), np.nan)), "4 of 4 rows"),
+    ("u", lambda f: ["u", None, np.nan, "v"], "2 of 4 rows, at positions 1, 2"),
+    ((0, 1), lambda f: ["good", "bad", "bad", "bad"], "returned 'good', which is not a number.*wanted label"),
+    ((0, 1), lambda f: np.array([1j, 1, 1, 1]), "not a number"),
+    ((0.5, 1), two_columns, r"returned 2 columns \(0, 1\). Say which one, as in mcce.Interval\(0.5, 1, of=1\)"),
+    (
+        (0.5, 1),
+        Says(["bad", "good"], predict_proba=two_columns),
+        r"of which class the score is \(classes: 'bad', 'good'",
+    ),
+    (Interval(0, 1, of="goood"), Says(["bad", "good"], predict_proba=two_columns), "of is 'goood'.*mean 'good'"),
+    ("goood", Says(["bad", "good"], predict=["bad"] * 4), "decision is 'goood'.*did you mean 'good'"),
+    (["bad", "good"], Says(["bad", "good"], predict=["bad"] * 4), "names every class of the model"),
+    (
+        "good",
+        Says(["bad", "good"], predict=[0, 1, 0, 1]),
+        "returned 0, which is not a class label like 'good' of 'bad'",
+    ),
+    (1, lambda f: [0, 0.25, 1, 1], "returned 0.25, which is not a class label like 1"),
+    (1, lambda f: ["0", "1", "0", "1"], "returned '0', which is not a class label like 1"),
+    ((0, 1), Says([0, 1], predict_proba=np.full((4, 2), 0.9)), "sum to 1.8, not 1"),
+    ((0, 1), Says([0, 1], predict_proba=np.full((4, 3), 1 / 3)), "3 columns for 2 classes"),
+    (Interval(0, 1, of="a"), Says(["a", "b"], predict_proba=[0.1] * 4), "can only be that of the last of two"),
+    ((0, 1), Says([["a"], ["b"]], predict_proba=two_columns), "has several outputs"),
+    (lambda f: [0.3, 0.7, 0.1, 0.2], None, "returned 0.3, not booleans.*>= 0.5"),
+    (lambda f: np.ones((4, 2), dtype=bool), None, "2 columns, expected one boolean per row"),
+    (lambda f: [True, None, True, True], None, "1 of 4 rows, at positions 1"),
+]
 
 
-def test_pipeline_on_raw_frames():
-    model = make_pipeline(encoder(), LogisticRegression()).fit(X, Y)
-    found = check(model, (0.5, 1), lambda f: model.predict_proba(f)[:, 1] >= 0.5)
-    assert found.decision == "probability of class 1 at least 0.5"
-    assert (found.measures["prediction"] == model.predict_proba(found.frame)[:, 1]).all()
+@pytest.mark.parametrize(("decision", "model", "message"), BAD, ids=range(len(BAD)))
+def test_bad_models(decision, model, message):
+    with pytest.raises(InputError, match=f"(?s){message}"):
+        ask(decision, model)
 
 
-def test_counterfactual_of_a_logit_is_on_the_accepted_side():
-    """Only income matters and may change: every counterfactual increases it."""
-    model = LogisticRegression().fit(NUMBERS, NUMBERS["income"] > 45)
-    found = check(model, Interval(0.5, 1, of=True), model.predict, NUMBERS)
-    before = NUMBERS.loc[found.frame.index.get_level_values("id"), "income"]
-    assert (found.frame["income"].to_numpy() > before.to_numpy()).all()
-    assert found.frame["income"].min() > 45 - 1
-
-
-@pytest.mark.parametrize("label", ["good", *nightly("bad")])
-@pytest.mark.parametrize("kind", ["label", *nightly("interval")])
-def test_text_labels(label, kind):
-    model = make_pipeline(encoder(), RandomForestClassifier(20, random_state=0)).fit(X, np.where(Y == 1, "good", "bad"))
-    if kind == "label":
-        found = check(model, label, lambda f: model.predict(f) == label)
-        assert set(found.measures["prediction"]) == {label}
-        return
-    column = list(model.classes_).index(label)
-    found = check(model, Interval(0.6, 1, of=label), lambda f: model.predict_proba(f)[:, column] >= 0.6)
-    assert found.decision == f"probability of class {label!r} at least 0.6"
-
-
-def test_text_labels_must_be_named():
-    model = make_pipeline(encoder(), LogisticRegression()).fit(X, np.where(Y == 1, "good", "bad"))
-    with pytest.raises(InputError, match=r"does not say of which class the score is \(classes: 'bad', 'good'\)"):
-        MCCE(model, decision=(0.5, 1)).fit(X)
-    with pytest.raises(
-        InputError, match="of is 'goood', but the model's classes are 'bad', 'good'; did you mean 'good'"
-    ):
-        MCCE(model, decision=Interval(0.5, 1, of="goood")).fit(X)
-
-
-@pytest.mark.slow
-def test_class_zero_may_be_the_wanted_one():
-    model = make_pipeline(encoder(), LogisticRegression()).fit(X, Y)
-    check(model, 0, lambda f: model.predict(f) == 0)
-    check(model, Interval(0.7, 1, of=0), lambda f: model.predict_proba(f)[:, 0] >= 0.7)
-    low = check(model, (0, 0.3), lambda f: model.predict_proba(f)[:, 1] <= 0.3)
-    assert (low.measures["prediction"] <= 0.3).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("label", ["middle", *nightly("low", "high")])
-def test_one_of_three_classes(label):
-    three = np.select([LATENT < -0.7, LATENT < 0.7], ["low", "middle"], "high")
-    model = make_pipeline(encoder(), LogisticRegression(max_iter=500)).fit(X, three)
-    check(model, label, lambda f: model.predict(f) == label)
-    column = list(model.classes_).index(label)
-    check(model, Interval(0.5, 1, of=label), lambda f: model.predict_proba(f)[:, column] >= 0.5)
-
-
-@pytest.mark.slow
-def test_decision_function():
-    model = make_pipeline(encoder(), LinearSVC(dual=False)).fit(X, Y)
-    check(model, (0, np.inf), lambda f: model.decision_function(f) >= 0)
-    check(model, Interval(0, np.inf, of=0), lambda f: model.decision_function(f) <= 0)
-    named = make_pipeline(encoder(), SVC()).fit(X, np.where(Y == 1, "good", "bad"))
-    check(named, Interval(0, np.inf, of="good"), lambda f: named.predict(f) == "good")
-
-
-@pytest.mark.parametrize("regressor", [LinearRegression(), *nightly(KNeighborsRegressor(5))])
-@pytest.mark.parametrize("interval", [(0.5, np.inf), *slow((-0.2, 0.2), (-np.inf, -0.5))])
-def test_regressors(regressor, interval):
-    model = make_pipeline(encoder(), regressor).fit(X, LATENT)
-    found = check(model, interval, lambda f: (model.predict(f) >= interval[0]) & (model.predict(f) <= interval[1]))
-    assert found.measures["prediction"].between(*interval).all()
-
-
-def test_models_of_arrays():
-    rows = NUMBERS.to_numpy()
-    model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(rows, Y)
-    factuals = rows[model.predict(rows) == 0][:20]
-    found = MCCE(model, fixed=["x0"], random_state=1).fit(rows).explain(factuals, n_samples=200)
-    assert len(found) >= 15
-    assert (model.predict(found.frame.to_numpy()) == 1).all()
-
-
-@pytest.mark.slow
-def test_missing_values_and_categories_of_boosted_trees():
-    rng = np.random.default_rng(8)
-    table = X.assign(
-        income=X["income"].mask(rng.random(len(X)) < 0.2),
-        job=pd.Categorical(X["job"].where(rng.random(len(X)) > 0.1)),
-        home=pd.Categorical(X["home"]),
-    )
-    model = HistGradientBoostingClassifier(max_iter=8, categorical_features="from_dtype", random_state=0).fit(table, Y)
-    check(model, (0.5, 1), lambda f: model.predict_proba(f)[:, 1] >= 0.5, table)
-
-
-@pytest.mark.parametrize("container", [np.asarray, list, pd.Series, lambda a: pd.DataFrame({"p": a})])
-def test_functions_may_return_any_container(container):
-    def model(frame):
-        return container((frame["income"] / 100 + 0.2 * (frame["home"] == "own")).to_numpy())
-
-    check(model, (0.6, 1), lambda f: np.ravel(model(f)) >= 0.6)
-
-
-def test_callable_objects_and_predicates():
-    class Scorecard:
-        def __call__(self, frame):
-            return frame["income"].to_numpy() + 10 * (frame["job"] == "pilot").to_numpy()
-
-    check(Scorecard(), (55, np.inf), lambda f: Scorecard()(f) >= 55)
-
-    def rich_owner(frame):
-        return (frame["income"] > 45) & (frame["home"] == "own")
-
-    found = check(None, rich_owner, rich_owner)
-    assert set(found.factual_predictions) == {False}
-
-
-@pytest.mark.slow
-def test_several_models_can_make_one_decision():
-    one = make_pipeline(encoder(), LogisticRegression()).fit(X, Y)
-    two = make_pipeline(encoder(), DecisionTreeClassifier(max_depth=3)).fit(X, LATENT > 0.3)
-
-    def both(frame):
-        return (one.predict(frame) == 1) & two.predict(frame)
-
-    check(None, both, both)
-
-
-@pytest.mark.slow
-def test_statsmodels_formula():
-    api = pytest.importorskip("statsmodels.formula.api")
-    model = api.logit("y ~ income + C(home) + C(job)", data=X.assign(y=Y)).fit(disp=False)
-    found = check(model, (0.5, 1), lambda f: model.predict(f) >= 0.5)
-    np.testing.assert_allclose(found.measures["prediction"], model.predict(found.frame))
-
-
-def categories() -> pd.DataFrame:
-    return X.assign(job=pd.Categorical(X["job"]), home=pd.Categorical(X["home"]))
-
-
-@pytest.mark.slow
-def test_lightgbm_on_categories():
-    lightgbm = pytest.importorskip("lightgbm")
-    table = categories()
-    model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, random_state=0).fit(table, Y)
-    check(model, (0.5, 1), lambda f: model.predict_proba(f)[:, 1] >= 0.5, table)
-    check(model.booster_, Interval(0.5, 1), lambda f: model.booster_.predict(f) >= 0.5, table)
-
-
-def test_xgboost_on_categories():
-    xgboost = pytest.importorskip("xgboost")
-    table = categories()
-    model = xgboost.XGBClassifier(n_estimators=20, enable_categorical=True, n_jobs=1, random_state=0).fit(table, Y)
-    check(model, (0.5, 1), lambda f: model.predict_proba(f)[:, 1] >= 0.5, table)
-
-    def probability(frame):
-        return model.get_booster().predict(xgboost.DMatrix(frame, enable_categorical=True))
-
-    check(model.get_booster(), (0.5, 1), lambda f: probability(f) >= 0.5, table)
-
-
-def test_table_without_columns_raises():
-    with pytest.raises(ModelError, match="returned a table without columns"):
-        Reply.read(np.empty((3, 0)), pd.DataFrame({"a": [1, 2, 3]}), "the model")
-
-
-def test_full_message_of_a_model_is_kept():
-    def refuses(rows):
-        raise KeyError("columns are missing:\n- income\n- age\nfit me again.")
-
-    with pytest.raises(
-        ModelError, match=r"(?s)raised KeyError: .*columns are missing.*income.*age.*fit me again.*Check"
-    ):
-        resolve_decision(refuses, None).evaluate(pd.DataFrame({"a": [1.0]}), "rows")
+def test_pairs_of_classes_are_refused():
+    model = SVC(decision_function_shape="ovo").fit(NUMBERS, RNG.choice(list("abc"), N))
+    with pytest.raises(InputError, match="columns for pairs of classes"):
+        Query(model, Interval(0, 1, of="a"), Schema.from_data(NUMBERS))

@@ -1,224 +1,180 @@
-"""Formulas of derived columns: rounded like the training rows, ordered, stored, and satisfied."""
-
-import math
-import re
-from decimal import ROUND_FLOOR, ROUND_HALF_UP, ROUND_UP, Decimal
+import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import mcce
-from mcce import InputError
-from mcce.exceptions import MCCEWarning
-from mcce.plausibility.derived import Formula, fit_derived, fit_formula, fit_formulas, order_formulas, with_functions
-from mcce.plausibility.relations import Relations, derived_relation, keep_relations
-from mcce.storage.state import from_state, to_state
+from mcce.exceptions import InputError, MCCEWarning
+from mcce.plausibility.derived import Derived
 from mcce.table import Schema
-from tests.plausibility.related_tables import rng
 
 
-def bank(n=600, seed=1):
-    r = rng(seed)
+def bank(n=400, seed=0):
+    rng = np.random.default_rng(seed)
     X = pd.DataFrame(
         {
-            "rent": r.integers(300, 2000, n),
-            "instalment": r.integers(0, 900, n),
-            "income": r.integers(1500, 9000, n),
-            "card_used": r.integers(0, 4000, n),
-            "card_limit": 500 * r.integers(1, 20, n),
-            "applied_on": pd.Timestamp("2023-01-01") + pd.to_timedelta(r.integers(0, 700, n), unit="D"),
-            "savings": r.gamma(2, 3000, n).round(),
+            "rent": rng.integers(100, 900, n),
+            "instalment": rng.integers(0, 300, n),
+            "income": rng.integers(1000, 9000, n),
+            "hired": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+            "asked": pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 300, n), unit="D"),
         }
     )
-    X["hired_on"] = X["applied_on"] - pd.to_timedelta(r.integers(10, 9000, n), unit="D")
-    X["dti"] = ((X["rent"] + X["instalment"]) / X["income"]).round(2)
-    X["utilisation_pct"] = np.floor(100 * X["card_used"] / X["card_limit"])
-    X["job_years"] = [
-        a.year - h.year - ((a.month, a.day) < (h.month, h.day)) for a, h in zip(X["applied_on"], X["hired_on"])
-    ]
-    X["in_debt"] = X["dti"] > 0.5
+    X["debt"] = X["rent"] + X["instalment"]
+    X["dti"] = (X["debt"] / X["income"]).round(2)
+    X["band"] = np.where(X["income"] > 5000, "high", "low")
+    X["owes"] = X["instalment"] > 0
+    X["probation"] = X["hired"] + pd.Timedelta(days=180)
+    X["years"] = ((X["asked"] - X["hired"]).dt.days / 365.25).round(1)
     return X
 
 
 FORMULAS = {
-    "in_debt": "dti > 0.5",
-    "dti": "(rent + instalment) / income",
-    "job_years": "years(applied_on - hired_on)",
-    "utilisation_pct": "100 * card_used / card_limit",
+    "dti": "debt / income",
+    "debt": "rent + instalment",
+    "band": "'high' if income > 5000 else 'low'",
+    "owes": "instalment > 0",
+    "probation": "hired + 180",
+    "years": "(asked - hired) / 365.25",
 }
-EXACT = {"half up": ROUND_HALF_UP, "floor": ROUND_FLOOR, "ceil": ROUND_UP}
 
 
-@pytest.mark.parametrize("decimals", [0, 1, 2])
-@pytest.mark.parametrize("rounding", ["half even", *EXACT])
-def test_rounding_follows_the_training_rows(rounding, decimals):
-    r = rng(3)
-    X = pd.DataFrame({"a": r.integers(0, 4000, 500), "b": r.choice([8, 16, 40, 200], 500)})
-    unit = Decimal(1).scaleb(-decimals)
-    exact = [Decimal(a) / Decimal(b) for a, b in X[["a", "b"]].to_numpy().tolist()]
-    X["c"] = [float(each.quantize(unit, EXACT[rounding])) for each in exact] if rounding in EXACT else None
-    if rounding == "half even":
-        X["c"] = (X["a"] / X["b"]).round(decimals)
-    for expression in ("a / b", lambda frame: frame["a"] / frame["b"]):
-        formula = fit_formula("c", expression, X)
-        assert (formula.exceptions, formula.inputs) == (0, ("a", "b"))
-        again = formula.compute(X[["a", "b"]], Schema.from_data(X))
-        assert again.tolist() == X["c"].tolist()
+def read(X, derived, **options):
+    schema = Schema.from_data(X)
+    return Derived.read(derived, schema, schema.encode(X).matrix, **options), schema
 
 
-def test_truncation_is_distinguished_from_rounding_down():
-    X = pd.DataFrame({"a": np.arange(-300, 300)})
-    X["b"] = [math.trunc(a / 7) for a in X["a"]]
-    assert fit_formula("b", "a / 7", X).says == "b == trunc(a / 7)"
+def as_functions():
+    return {
+        "dti": lambda X: X["debt"] / X["income"],
+        "debt": lambda X: X["rent"] + X["instalment"],
+        "band": lambda X: np.where(X["income"] > 5000, "high", "low"),
+        "owes": lambda X: X["instalment"] > 0,
+        "probation": lambda X: X["hired"] + pd.Timedelta(days=180),
+        "years": lambda X: (X["asked"] - X["hired"]).dt.days / 365.25,
+    }
+
+
+@pytest.mark.parametrize("formulas", [FORMULAS, as_functions()], ids=["texts", "functions"])
+def test_columns_are_computed_from_their_inputs(formulas):
+    X = bank()
+    derived, schema = read(X, formulas)
+    assert set(derived.names) == set(FORMULAS)
+    assert derived.names.index("debt") < derived.names.index("dti")
+    changed = bank(seed=1)
+    rows = schema.encode(changed).matrix
+    rows[:, derived.columns] = np.nan
+    pd.testing.assert_frame_equal(schema.decode(derived.complete(rows)), changed)
+
+
+def test_function_reads_the_columns_that_it_needs():
+    derived, schema = read(bank(), {"dti": lambda X: (X["rent"] + X["instalment"]) / X["income"]})
+    assert [schema.names[j] for j in derived.steps[0].inputs] == ["rent", "instalment", "income"]
 
 
 @pytest.mark.parametrize(
-    ("given", "suggested", "divisor"),
+    ("rounding", "expected"),
     [
-        ("years(applied_on - hired_on)", "days(applied_on - hired_on) / 365.25", 365.25),
-        ("months(applied_on - hired_on) + 1", "(days(applied_on - hired_on) / 30.4375) + 1", 30.4375),
+        (lambda x: x.round(1), "nearest"),
+        (lambda x: np.floor(10 * x + 0.5 + 1e-9) / 10, "half up"),
+        (lambda x: np.floor(10 * x + 1e-9) / 10, "down"),
+        (lambda x: np.ceil(10 * x - 1e-9) / 10, "up"),
     ],
 )
-def test_fractional_years_are_suggested_if_completed_years_disagree(given, suggested, divisor):
+def test_rounding_follows_the_training_rows(rounding, expected):
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 400, 300)
+    X = pd.DataFrame({"a": a, "b": rounding(a / 60)})
+    derived, schema = read(X, {"b": "a / 60"})
+    assert derived.steps[0].rounding == expected
+    np.testing.assert_array_equal(schema.decode(derived.complete(schema.encode(X).matrix))["b"], X["b"])
+
+
+def test_chain_of_thirty_four_columns():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"c0": rng.integers(0, 9, 50)})
+    for k in range(1, 35):
+        X[f"c{k}"] = X[f"c{k - 1}"] + k
+    formulas = {f"c{k}": f"c{k - 1} + {k}" for k in rng.permutation(np.arange(1, 35))}
+    derived, schema = read(X, formulas)
+    rows = schema.encode(X).matrix
+    rows[:, 1:] = -1.0
+    np.testing.assert_array_equal(derived.complete(rows), schema.encode(X).matrix)
+
+
+def test_undefined_values_are_missing():
+    X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": [2.0, 1.0, 4.0, 2.0], "c": [0.5, 2.0, 0.75, 2.0]})
+    derived, _ = read(X, {"c": "a / b"})
+    rows = np.array([[1.0, 0.0, 3.0], [np.nan, 2.0, 3.0], [1.0, 4.0, 3.0]])
+    np.testing.assert_array_equal(derived.complete(rows)[:, 2], [np.nan, np.nan, 0.25])
+
+
+def test_wrong_row_is_told_and_stays_as_it_is_until_an_input_changes():
     X = bank()
-    days = (X["applied_on"] - X["hired_on"]).dt.days
-    X["since"] = (days / divisor + given.endswith("+ 1")).round(1)
-    X.loc[3, "since"] = 99.0
-    schema = Schema.from_data(X)
-    with pytest.warns(MCCEWarning, match=f"counts completed .* training rows agree with '{re.escape(suggested)}'"):
-        fit_derived({"since": given}, X, schema, [])
-    with pytest.warns(MCCEWarning, match=r"1 of 600 .* disagree.*correct these rows\.$"):
-        fit_derived({"since": suggested}, X, schema, [])
+    X.loc[7, "dti"] = 0.99
+    with pytest.warns(
+        MCCEWarning, match=r"disagrees with 1 of 400 training rows: in row 7 .* but the column has 0\.99"
+    ):
+        derived, schema = read(X, {"dti": "(rent + instalment) / income"})
+    factuals = schema.encode(X).matrix[[7, 7, 8]]
+    rows = factuals.copy()
+    rows[1, 0] += 100
+    dti = schema.decode(derived.complete(rows, factuals))["dti"]
+    assert dti[0] == 0.99
+    assert dti[1] == round((X["rent"][7] + 100 + X["instalment"][7]) / X["income"][7], 2)
+    assert dti[2] == X["dti"][8]
 
 
-def test_formulas_of_a_bank():
-    X = bank()
-    schema = Schema.from_data(X)
-    formulas = {each.target: each for each in fit_formulas(FORMULAS, X, schema)}
-    assert list(formulas).index("dti") < list(formulas).index("in_debt")
-    assert [each.exceptions for each in formulas.values()] == [0] * 4
-    assert formulas["utilisation_pct"].says == "utilisation_pct == floor(100 * card_used / card_limit)"
-    assert formulas["dti"].says == "dti == (rent + instalment) / income"
-    assert formulas["in_debt"].says == "in_debt == (dti > 0.5)"
-    assert formulas["job_years"].inputs == ("applied_on", "hired_on")
-    for name, each in formulas.items():
-        assert each.compute(X, schema).tolist() == X[name].tolist()
-
-
-def test_inconsistent_rows_are_counted_and_named():
-    X = bank().set_index(pd.Index([f"r{k}" for k in range(600)]))
-    X.loc[["r7", "r300"], "dti"] = [0.123, 9.99]
-    X.loc["r20", "dti"] = np.nan
-    formula = fit_formula("dti", FORMULAS["dti"], X)
-    assert (formula.rows, formula.exceptions, formula.first) == (599, 2, ("r7", "r300"))
-    assert formula.says == "dti == round((rent + instalment) / income, 2)"  # although one value has three decimals
-    assert "2 of 599 training rows, 0.33%, disagree; the first: r7, r300" in str(formula)
-
-
-def test_levels_are_computed():
-    X = pd.DataFrame({"age": np.arange(60), "band": np.where(np.arange(60) >= 18, "adult", "minor")})
-    for expression in ("if(age >= 18, 'adult', 'minor')", lambda X: np.where(X["age"] >= 18, "adult", "minor")):
-        formula = fit_formula("band", expression, X)
-        assert formula.exceptions == 0
-        assert formula.compute(X[["age"]], Schema.from_data(X)).tolist() == X["band"].tolist()
+@pytest.mark.parametrize(
+    ("formulas", "said"),
+    [
+        ({"dti": "debt * income"}, "disagrees with 400 of 400 training rows: in row 0 (counted from 0) it gives"),
+        ({"dti": "debt / dti"}, "the formula of 'dti' reads itself"),
+        ({"dti": "3"}, "the formula of 'dti' reads no column"),
+        (
+            {"dti": "debt / incme"},
+            "formula of 'dti' 'debt / incme', at character 8: 'incme' is not a column; did you mean",
+        ),
+        ({"dti": "was(debt) / income"}, "it reads the factual (was), which only rules can"),
+        ({"dti": "debt > 3"}, "cannot be used as a number"),
+        ({"dti": "hired"}, "'hired' (dates) cannot be used as a number"),
+        ({"band": "income"}, "'income' (numbers) cannot be a level of 'band'"),
+        ({"band": "'mid' if income > 3 else 'low'"}, "'mid' is not a level of 'band'"),
+        ({"dti": 3}, "the formula of 'dti' is 3; give a text"),
+        ({"dty": "debt / income"}, "derived column 'dty' is not a column of X; did you mean 'dti'?"),
+        ("debt / income", "derived is 'debt / income'; give formulas by column"),
+        ({"dti": lambda X: X["foo"]}, "the function of the derived column 'dti' raised KeyError: 'foo'"),
+        ({"dti": lambda X: 3}, "returned shape () for"),
+        ({"dti": lambda X: X["band"]}, "are not numbers"),
+        ({"dti": lambda X: np.arange(len(X))}, "the formula of 'dti' reads no column"),
+    ],
+)
+def test_messages(formulas, said):
+    with pytest.raises(InputError) as caught:
+        read(bank(), formulas)
+    assert said in str(caught.value)
 
 
 def test_cycles_are_named():
-    X = pd.DataFrame({"a": [1.0, 2, 3], "b": [2.0, 4, 6], "c": [3.0, 6, 9]})
-    with pytest.raises(
-        InputError, match=r"in a cycle: 'a' -> 'b' -> 'c' -> 'a'. Compute one of them from other columns"
-    ):
-        fit_formulas({"a": "b / 2", "b": "2 * c / 3", "c": "3 * a"}, X)
-    with pytest.raises(InputError, match=r"in a cycle: 'b' -> 'b'"):
-        order_formulas([Formula("b", "b == a", ("b",))])
+    X = pd.DataFrame({"a": range(9), "b": range(1, 10), "c": range(2, 11)})
+    with pytest.raises(InputError, match=r"depend on each other: .*'a'.*; leave one of these formulas out"):
+        read(X, {"a": "b - 1", "b": "c - 1", "c": "a + 2"})
 
 
-@pytest.mark.parametrize(
-    ("expression", "said"),
-    [
-        ("2 * dti", "reads no column other than the one that it computes"),
-        ("2", "reads no column other"),
-        ("was(rent) / income", r"reads the factual \(was\); a derived column is computed from its row"),
-        ("if rent > 2 then income == 3", r"is a rule; write if\(condition, a, b\)"),
-        ("rentt / income", "'rentt' is not a column; did you mean 'rent'"),
-        (3, "is 3; give a text such as"),
-        (lambda X: X["nothing"], "raised KeyError: 'nothing'. It is called with a frame of the columns 'rent'"),
-        (lambda X: 1, r"returned an array of shape \(\) for 50 rows; return one value for each"),
-        (lambda X: np.ones(len(X)), "reads none of the other columns. Name those that it reads as inputs="),
-        (lambda X: X["rent"].astype(str) + "x", "are not numbers"),
-    ],
-)
-def test_invalid_formulas_raise(expression, said):
-    with pytest.raises(InputError, match=said):
-        fit_formula("dti", expression, bank(60))
+def test_fixed_column_cannot_be_derived():
+    with pytest.raises(InputError, match="'dti' is fixed and derived"):
+        read(bank(), {"dti": "debt / income"}, fixed=["dti"])
 
 
-def test_undefined_results_are_missing():
-    X = pd.DataFrame({"a": [1.0, -1.0, np.nan, 2.0], "b": [0.0, 9.0, np.nan, math.log(2)]})
-    formula = fit_formula("b", "log(a)", X)
-    assert (formula.rows, formula.exceptions, formula.first) == (3, 1, (1,))
-    assert formula.compute(X, Schema.from_data(X)).isna().tolist() == [False, True, True, False]
+def test_nothing_derived():
+    derived, schema = read(bank(), None)
+    rows = schema.encode(bank()).matrix
+    assert not derived
+    assert derived.columns.size == 0
+    np.testing.assert_array_equal(derived.complete(rows), rows)
 
 
-def test_texts_are_stored_and_functions_are_passed_again():
-    X = bank(200)
-    schema = Schema.from_data(X)
-    ratio = lambda frame: (frame["rent"] + frame["instalment"]) / frame["income"]  # noqa: E731
-    for expression in (FORMULAS["dti"], ratio):
-        formula = fit_formula("dti", expression, X)
-        stored = from_state(to_state(Relations((derived_relation(formula),), True)))
-        again = from_state(to_state(formula))
-        assert (again, stored[0]) == (formula, derived_relation(formula))
-        if expression is ratio:
-            with pytest.raises(
-                InputError, match="is computed by a Python function, which is not stored; give it again"
-            ):
-                again.compute(X, schema)
-            again = again.with_function(ratio)
-            (given,) = with_functions([stored[0].formula], {"dti": ratio})
-            assert given.function is ratio
-        assert again.compute(X, schema).tolist() == X["dti"].tolist()
-
-
-@pytest.mark.parametrize("as_function", [False, True])
-def test_derived_column_is_computed_for_candidates(as_function):
-    X = bank()
-    schema = Schema.from_data(X)
-    given = dict(FORMULAS)
-    if as_function:
-        given["dti"] = lambda frame: (frame["rent"] + frame["instalment"]) / frame["income"]
-    formulas = fit_formulas(given, X, schema)
-    kept = keep_relations(Relations(tuple(map(derived_relation, formulas)), True), schema, ())
-    names = list(schema.names)
-    assert {names[j] for j in kept.determined} == set(FORMULAS)
-    factuals = schema.encode(X.head(50)).matrix
-    rows = factuals.copy()
-    rows[:, names.index("rent")] = 1000
-    rows[:, names.index("hired_on")] = factuals[0, names.index("hired_on")]
-    found = schema.decode(kept.complete(rows, factuals))
-    dti = ((1000 + found["instalment"]) / found["income"]).round(2)
-    inside = dti.between(X["dti"].min(), X["dti"].max())
-    assert (found["dti"] == dti)[inside].all()
-    assert inside.sum() > 40
-    assert (found["in_debt"] == (dti > 0.5))[inside].all()
-    stays = X["utilisation_pct"].head(50)
-    assert (found["utilisation_pct"] == stays).all()
-    born = X["hired_on"][0]
-    years = [a.year - born.year - ((a.month, a.day) < (born.month, born.day)) for a in found["applied_on"]]
-    assert found["job_years"].tolist() == years
-    assert kept.of_factuals(factuals).hold(kept.complete(rows, factuals), np.arange(50))[inside.to_numpy()].all()
-    assert not kept.of_factuals(factuals).hold(rows, np.arange(50)).all()
-
-
-@pytest.mark.slow
-def test_answers_satisfy_formulas_given_as_relations():
-    X = bank()
-    score = lambda rows: rows["savings"] / 9000 - rows["dti"] - rows["utilisation_pct"] / 200 + rows["job_years"] / 50  # noqa: E731
-    explainer = mcce.MCCE(score, decision=(0.3, np.inf), fixed=["applied_on"], random_state=1)
-    explainer.fit(X, relations=fit_formulas(FORMULAS, X))
-    found = explainer.explain(X[score(X) < 0.3].head(20), sparse=True, n_samples=200).frame
-    assert len(found) == 20
-    assert (found["dti"] == ((found["rent"] + found["instalment"]) / found["income"]).round(2)).all()
-    assert (found["utilisation_pct"] == np.floor(100 * found["card_used"] / found["card_limit"])).all()
-    assert (found["in_debt"] == (found["dti"] > 0.5)).all()
+def test_derived_columns_survive_pickle():
+    derived, schema = read(bank(), FORMULAS)
+    rows = schema.encode(bank(seed=1)).matrix
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(derived)).complete(rows), derived.complete(rows))

@@ -1,24 +1,23 @@
-"""Fixtures shared by the tests of the bridge: R, or a reason to skip."""
+"""R for the tests of the bridge, or a reason to skip; where ``MCCE_REQUIRE_R`` is set, a failure."""
 
 import functools
 import os
 
 import pytest
 
-HOW = "pip install 'mcce[r]', and R with its packages rpart and party (Debian: r-base-dev r-cran-rpart r-cran-party)"
+from r_bridge import RError
+from r_bridge.session import WHERE_FROM, session
 
+HOW = "pip install 'mcce[r]', and R with its packages (Debian: r-base-dev r-cran-rpart r-cran-party r-cran-ranger)"
 NOT_REQUIRED = ("mcceR", "synthpop")  # not available as Debian packages
 
 
 @functools.cache
 def why_no_r():
     """Return why R cannot be used; None if it can."""
-    from r_bridge import RBridgeError
-    from r_bridge.session import session
-
     try:
         session()
-    except RBridgeError as error:
+    except RError as error:
         return str(error)
     return None
 
@@ -32,8 +31,6 @@ def pytest_runtest_setup(item):
 @pytest.fixture(scope="session")
 def r():
     """The installed R."""
-    from r_bridge.session import session
-
     return session()
 
 
@@ -43,28 +40,11 @@ def need(r):
 
     def check(package):
         if not r.has(package):
-            source = "NorskRegnesentral/mcceR on GitHub" if package == "mcceR" else f'install.packages("{package}")'
-            message = f"needs R's package {package}: {source}"
+            code = WHERE_FROM.get(package, f'install.packages("{package}")')
+            message = f"needs R's package {package}; in R: {code}"
             pytest.skip(message) if package in NOT_REQUIRED else _missing(message)
 
     return check
-
-
-@pytest.fixture(scope="session")
-def fused(r):
-    """Return whether R was compiled with fused multiply-adds, as on ARM: the kernels then have a variant for it."""
-    from r_bridge import arithmetic
-
-    found = arithmetic()
-    assert found != "other", "R rounds neither as on x86 nor as on ARM: nothing can be compared to the bit"
-    return found == "fused"
-
-
-@pytest.fixture(scope="session")
-def has_our_lapack(r, fused):
-    """Return whether R rounds decompositions as `svd_kernels` does: the reference LAPACK 3.11, not fused."""
-    library = r.strings(r.call("evaluate", "La_library()", None))[0]
-    return "/lapack/" in library and "3.11" in library and not fused
 
 
 def _missing(message):

@@ -1,101 +1,56 @@
-"""Documentation and metadata of the R package: examples are run, and the index is complete."""
+"""The R package: what it exports, and the sources of the engine that `tools/add-engine` puts into it.
 
-import os
+R CMD check (`.ci/r-package`) runs its examples, vignettes and tests.
+"""
+
+from __future__ import annotations
+
 import re
 import shutil
 import subprocess
-import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 
 import mcce
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "r_bridge" / "r"
-NOT_INDEXED = {"mcce-package"}
+ROOT = Path(__file__).parents[2]
+R_PACKAGE = ROOT / "r_bridge" / "r"
+EXPORTED = """allow class_probabilities explain explain_mcce has_mcce install_mcce interval load_loans mcce one_of
+predict_label predict_score r_sampler sampler"""
+
+IS_CHECKOUT = (R_PACKAGE / "tools").exists() and shutil.which("bash") and shutil.which("tar")
+pytestmark = pytest.mark.skipif(not IS_CHECKOUT, reason="needs bash, tar and the folder r_bridge/r: run in a checkout")
 
 
-def r_blocks(path):
-    """Return the R code of a Markdown page, block by block."""
-    return re.findall(r"```r\n(.*?)```", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+def add_engine(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [R_PACKAGE / "tools" / "add-engine", folder]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
 
 
-@pytest.fixture(scope="module")
-def run_r(tmp_path_factory):
-    """Return a function that runs R code with the package installed, and returns what it prints."""
-    command = shutil.which("Rscript")
-    needed = 'stopifnot(requireNamespace("reticulate"), requireNamespace("knitr"))'
-    if command is None or subprocess.run([command, "-e", needed], capture_output=True, check=False).returncode:
-        message = "needs R with the packages reticulate and knitr (Debian: r-cran-reticulate r-cran-knitr)"
-        pytest.fail(message) if os.environ.get("MCCE_REQUIRE_R") else pytest.skip(message)
-    library = tmp_path_factory.mktemp("library")
-    install = [shutil.which("R"), "CMD", "INSTALL", "--no-test-load", f"--library={library}", str(PACKAGE)]
-    subprocess.run(install, check=True, capture_output=True)
-    environment = os.environ | {
-        "R_LIBS": os.pathsep.join([str(library), os.environ.get("R_LIBS", "")]),
-        "RETICULATE_PYTHON": sys.executable,
-        "PYTHONPATH": str(Path(mcce.__file__).parents[1]),
-        "LC_ALL": "C.UTF-8",
-    }
-
-    def run(code, folder):
-        (folder / "run.R").write_text(code, encoding="utf-8")
-        done = subprocess.run(
-            [command, "--no-init-file", "run.R"],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        assert "Warning" not in done.stderr, done.stderr
-        return done.stdout
-
-    return run
+def test_every_exported_function_has_a_help_page():
+    exported = re.findall(r"^export\((.+)\)$", (R_PACKAGE / "NAMESPACE").read_text(), re.M)
+    assert exported == EXPORTED.split()
+    pages = "".join(page.read_text(encoding="utf-8") for page in (R_PACKAGE / "man").glob("*.Rd"))
+    assert set(exported) <= set(re.findall(r"\\alias\{(.+)\}", pages))
 
 
-@pytest.mark.slow
-def test_readme_shows_what_r_prints(run_r, tmp_path):
-    install, block = r_blocks(PACKAGE / "README.md")
-    code = [line for line in block.splitlines() if not line.startswith("#>")]
-    shown = [line.removeprefix("#>").removeprefix(" ").rstrip() for line in block.splitlines() if line.startswith("#>")]
-    printed = [line.rstrip() for line in run_r("\n".join(code), tmp_path).splitlines()]
-    assert printed == shown
-    assert (len(install.splitlines()), len(code)) == (2, 5)
-    assert r_blocks(ROOT / "README.md") == [install, "\n".join(code) + "\n"]
+def test_archive_holds_the_sources_of_a_wheel(tmp_path):
+    shutil.copy(R_PACKAGE / "DESCRIPTION", tmp_path)
+    assert add_engine(tmp_path).returncode == 0
+    name = f"mcce-{mcce.__version__}"
+    with tarfile.open(tmp_path / "inst" / "engine" / f"{name}.tar.gz") as archive:
+        files = {member.name for member in archive.getmembers() if member.isfile()}
+    sources = {path for path in (ROOT / "mcce").rglob("*.*") if "__pycache__" not in path.parts}
+    sources |= {*(ROOT / "r_bridge").glob("*.*"), R_PACKAGE / "R" / "conditionals.R"}
+    sources |= {ROOT / "pyproject.toml", ROOT / "README.md", ROOT / "LICENSE"}
+    assert files == {f"{name}/{path.relative_to(ROOT)}" for path in sources}
 
 
-@pytest.mark.nightly
-def test_vignettes_print_no_warning(run_r, tmp_path):
-    for page in sorted((PACKAGE / "vignettes").glob("*.Rmd")):
-        run_r(f"knitr::knit({str(page)!r}, 'page.md', quiet = TRUE)", tmp_path)
-        text = (tmp_path / "page.md").read_text(encoding="utf-8")
-        assert "#> " in text
-        assert "Warning" not in text
-
-
-def test_examples_are_run():
-    """Only installation examples are hidden."""
-    for page in sorted((PACKAGE / "man").glob("*.Rd")):
-        text = page.read_text(encoding="utf-8")
-        if page.stem != "install_mcce":
-            assert "dontrun" not in text, page.name
-        assert "donttest" not in text, page.name
-
-
-def test_every_help_page_is_in_the_index_of_the_site():
-    index = (PACKAGE / "_pkgdown.yml").read_text(encoding="utf-8")
-    listed = set(re.findall(r"^  - (\S+)$", index, flags=re.MULTILINE))
-    pages = {page.stem for page in (PACKAGE / "man").glob("*.Rd")} - NOT_INDEXED
-    articles = {page.stem for page in (PACKAGE / "vignettes").glob("*.Rmd")}
-    assert pages | articles <= listed
-
-
-def test_metadata_name_a_role_and_addresses():
-    text = (PACKAGE / "DESCRIPTION").read_text(encoding="utf-8")
-    for field in ("Authors@R", "URL", "BugReports"):
-        assert re.search(rf"^{field}: \S", text, flags=re.MULTILINE), field
-    assert 'person("mcce developers"' in text
-    assert "10.1007/s10618-024-01017-y" in (PACKAGE / "inst" / "CITATION").read_text(encoding="utf-8")
+def test_other_version_of_the_r_package_is_an_error(tmp_path):
+    text = (R_PACKAGE / "DESCRIPTION").read_text()
+    (tmp_path / "DESCRIPTION").write_text(text.replace(f"Version: {mcce.__version__}", "Version: 99.0.0"))
+    outcome = add_engine(tmp_path)
+    assert outcome.returncode == 1
+    assert f"pyproject.toml has version {mcce.__version__}, DESCRIPTION has 99.0.0" in outcome.stderr

@@ -1,223 +1,168 @@
-"""Conditionals fitted by R: conformance, R's leaves, and the equivalent arrays."""
+"""R functions as conditionals: the contract, R's own numbers, and errors."""
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import mcce
-from mcce import MCCEError, SamplerError
+from mcce.exceptions import MCCEError
 from mcce.rng import RowStreams
-from mcce.storage.learned import get_state, set_state
-from mcce.table import Column, Schema
 from mcce.testing import CHECKS, GOODNESS_OF_FIT
-from r_bridge import PartyCtreeSampler, RBridgeError, RpartSampler, to_r
-from r_bridge.trees import RTree, as_columns, training_frame
-from tests.marks import nightly_but_named, nightly_rows
+from mcce.testing.requirements import run
+from mcce.testing.tables import Bench, make_problem
+from r_bridge import RSampler, to_r
 
-SAMPLERS = [RpartSampler(), PartyCtreeSampler()]
-
-# the others share the code of the donor samplers, which has its own tests
-KEPT = (
-    "check_conditional",
-    "check_missing",
-    "check_sample_within",
-    "check_log_density",
-    "check_state",
-    "check_weights",
+LM = "function(x, y) lm(y ~ ., cbind(x, y = y))"
+LM_DRAW = "function(object, newdata, u) predict(object, newdata) + sigma(object) * qnorm(u)"
+LM_OWN = "function(object, newdata) predict(object, newdata) + sigma(object) * rnorm(1)"
+# lm() for numbers and multinom() for levels; a missing given is 0, or the first level
+REGRESSION = RSampler(
+    """function(x, y) {
+      fill <- function(x) {
+        x[] <- lapply(x, function(v) replace(v, is.na(v), if (is.factor(v)) levels(v)[1] else 0))
+        x
+      }
+      rows <- cbind(fill(x), y = y)
+      if (is.factor(y)) rows$y <- factor(y, ordered = FALSE)
+      model <- if (is.factor(y)) nnet::multinom(y ~ ., rows, trace = FALSE) else lm(y ~ ., rows)
+      list(model = model, fill = fill, levels = levels(y))
+    }""",
+    """function(object, newdata, u) {
+      rows <- object$fill(newdata)
+      if (is.null(object$levels)) return(predict(object$model, rows) + sigma(object$model) * qnorm(u))
+      p <- predict(object$model, rows, type = "probs")
+      if (length(object$levels) == 2) p <- cbind(1 - p, p)
+      p <- matrix(p, nrow(rows))
+      object$levels[pmin(rowSums(t(apply(p, 1, cumsum)) < u) + 1, length(object$levels))]
+    }""",
+)
+PMM = RSampler(  # as in the docstring of RSampler
+    "function(x, y) list(x = data.matrix(x), y = y)",
+    """function(object, newdata) mice::mice.impute.pmm(
+      c(object$y, NA), c(!is.na(object$y), FALSE), rbind(object$x, data.matrix(newdata)))""",
 )
 
 
-@pytest.mark.parametrize(
-    "check", nightly_but_named([*CHECKS, *GOODNESS_OF_FIT], *KEPT), ids=lambda check: check.__name__
-)
-@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
-def test_conformance(r, need, sampler, check):
-    need("rpart" if isinstance(sampler, RpartSampler) else "party")
-    check(sampler, 0)
+def drawn_from(fitted, given, seed=1):
+    return fitted.sample(given, RowStreams.from_seed(seed, given.n_rows))
 
 
-def make_table(seed):
-    """Mixed columns with ties, levels unseen in some nodes and, often, missing values; a target of any kind."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(60, 300))
-    columns = {}
-    for j in range(int(rng.integers(1, 6))):
-        n_levels = int(rng.integers(2, 9))
-        codes = rng.choice(n_levels, n, p=rng.dirichlet(np.ones(n_levels)))
-        kinds = {
-            "normal": rng.normal(size=n),
-            "ties": rng.integers(0, 8, n).astype(float),
-            "levels": pd.Categorical.from_codes(codes, list("abcdefghi")[:n_levels]),
-            "ordered": pd.Categorical.from_codes(codes, list("abcdefghi")[:n_levels], ordered=True),
-        }
-        columns[f"x{j}"] = kinds[str(rng.choice(list(kinds)))]
-    X = pd.DataFrame(columns)
-    numbers = [(X[c].cat.codes if isinstance(X[c].dtype, pd.CategoricalDtype) else X[c]).to_numpy() for c in X]
-    signal = sum(rng.normal() * column for column in numbers)
-    y = signal + 3 * np.sin(signal) + rng.normal(size=n)
-    kind = rng.choice(["numeric", "categorical", "ordered"])
-    if kind != "numeric":
-        cuts = np.quantile(y, np.linspace(0, 1, int(rng.integers(3, 7)))[1:-1])
-        y = pd.Categorical.from_codes(np.digitize(y, cuts), list("uvwxyz"), ordered=kind == "ordered")
-    if rng.random() < 0.6:
-        X = X.apply(lambda column: column.mask(rng.random(n) < rng.choice([0, 0.1, 0.3])))
-    table = Schema.from_data(X.assign(y=y)).encode(X.assign(y=y))
-    new = np.column_stack([rng.permutation(column) for column in table.matrix[:, :-1].T])
-    for j, feature in enumerate(table.features[:-1]):
-        if feature.levels is not None:
-            new[:, j] = np.where(np.isnan(new[:, j]), np.nan, rng.integers(0, feature.n_levels, n))
-    return table.first(X.shape[1]), table.column(X.shape[1]), np.asfortranarray(new)
+def frame_of(problem):
+    """Givens and target of a problem as a frame, levels by name."""
+    columns = {f.name: pd.Series(f.decode(problem.given.matrix[:, j])) for j, f in enumerate(problem.given.features)}
+    return pd.DataFrame({**columns, "y": pd.Series(problem.target.feature.decode(problem.target.values))})
+
+
+def fitted(sampler, kind="numeric", **options):
+    problem = make_problem(kind, 3, by_sex=True, **options)
+    return problem, clone(sampler).set_params(random_state=0).fit(problem.given, problem.target)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("engine", "n_tables"), [("rpart", 10), *nightly_rows(("rpart", 40), ("party", 40))])
-def test_arrays_route_like_r(r, need, engine, n_tables, compared, monkeypatch):
-    need(engine)
-    call, grown = r.call, []
-
-    def remember(name, *arguments):
-        value = call(name, *arguments)
-        grown.extend([value] if name == f"fit_{engine}" else [])
-        return value
-
-    monkeypatch.setattr(r, "call", remember)
-    leaves = 0
-    for seed in range(n_tables):
-        given, target, new = make_table(seed)
-        rng = np.random.default_rng(seed)
-        least = {"min_split": int(rng.choice([5, 20])), "min_leaf": int(rng.choice([2, 7]))}
-        if engine == "rpart":
-            sampler = RpartSampler(cp=float(rng.choice([0, 0.01])), **least)
-        else:
-            sampler = PartyCtreeSampler(mincriterion=float(rng.choice([0.5, 0.95])), **least)
-        tree = sampler.fit(given, target).tree_
-        for matrix in (given.matrix, new):
-            by_r = r.numbers(call(f"{engine}_where", grown[-1], to_r(as_columns(given.features, matrix))))
-            np.testing.assert_array_equal(tree.leaf_number[tree.route(matrix)], by_r, err_msg=f"seed {seed}, {sampler}")
-            compared(f"leaves of {engine}, along our arrays and by R", matrix.shape[0])
-        assert np.array_equal(np.sort(tree.donors), np.arange(given.n_rows))
-        assert tree.size[0] == given.n_rows
-        leaves += tree.n_leaves
-    assert leaves > 200 * n_tables / 60
+def test_the_contract(r, need):
+    need("nnet")
+    bench = Bench(REGRESSION)
+    for check in (*CHECKS, *GOODNESS_OF_FIT):
+        # R has one thread; restricted draws are tested in an explainer below, since the check repeats them for seconds
+        if check.__name__ not in ("check_threads", "check_within"):
+            run(check, bench, "RSampler")
 
 
-OWN_CALLS = {
-    "rpart": (
-        RpartSampler(cp=0.02, min_leaf=9, min_split=30),
-        "rpart::rpart(target ~ ., data = data, cp = 0.02, minbucket = 9, minsplit = 30)$where",
-    ),
-    "party": (
-        PartyCtreeSampler(min_leaf=9),
-        "party::where(party::ctree(target ~ ., data = data, controls = party::ctree_control(minbucket = 9)))",
-    ),
-}
+def test_draws_are_those_of_r_for_our_uniform_numbers(r):
+    problem, sampler = fitted(RSampler(LM, LM_DRAW))
+    u = RowStreams.from_seed(5, problem.given.n_rows).uniform()
+    code = "function(data, u) { fit <- lm(y ~ ., data); unname(predict(fit, data) + sigma(fit) * qnorm(u)) }"
+    expected = r.numbers(r.evaluate(code)(to_r(frame_of(problem)), r.vector(u)))
+    np.testing.assert_allclose(drawn_from(sampler, problem.given, 5), expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("engine", OWN_CALLS)
-def test_donors_match_the_call_of_r(r, need, engine):
-    need(engine)
-    sampler, code = OWN_CALLS[engine]
-    given, target, _ = make_table(8)
-    tree = sampler.fit(given, target).tree_
-    where = r.numbers(r.call("evaluate", code, to_r(training_frame(given, target))))
-    assert np.unique(where).size == tree.n_leaves > 2
-    leaf = tree.route(given.matrix)
-    assert len(set(zip(where, leaf))) == tree.n_leaves
-    for node in np.unique(leaf):
-        donors = tree.donors[tree.start[node] : tree.start[node] + tree.size[node]]
-        np.testing.assert_array_equal(np.sort(donors), np.flatnonzero(leaf == node))
+def test_levels_are_drawn_at_r_s_probabilities(r, need):
+    need("nnet")
+    problem, sampler = fitted(REGRESSION, "categorical")
+    one = problem.given.take(np.zeros(4000, dtype=np.intp))
+    shares = np.bincount(drawn_from(sampler, one).astype(int), minlength=4) / 4000
+    code = "predict(nnet::multinom(y ~ ., data, trace = FALSE), data[1, ], type = 'probs')"
+    expected = r.numbers(r.evaluate(code, to_r(frame_of(problem))))
+    np.testing.assert_allclose(shares, expected, atol=4 * 0.5 / np.sqrt(4000))
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS, ids=repr)
-def test_restored_state_needs_no_r(r, need, sampler, monkeypatch):
-    need("rpart" if isinstance(sampler, RpartSampler) else "party")
-    given, target, new = make_table(4)
-    fitted = sampler.clone().fit(given, target)
-    rows = type(given)(given.features, new)
-    drawn = fitted.sample(rows, RowStreams.from_seed(1, rows.n_rows))
-    restored = set_state(sampler.clone(), get_state(fitted))
-    assert isinstance(restored.tree_, RTree)
-    monkeypatch.setattr("r_bridge.trees.session", lambda: pytest.fail("R was called"))
-    again = restored.sample(rows, RowStreams.from_seed(1, rows.n_rows))
-    np.testing.assert_array_equal(again, drawn)
+@pytest.mark.parametrize("own", ["lm", "mice"])
+def test_functions_with_a_generator_of_their_own(r, need, own):
+    """The same numbers as R alone after the same seed, whatever other rows are drawn."""
+    if own == "mice":
+        need("mice")
+    problem, sampler = fitted(PMM if own == "mice" else RSampler(LM, LM_OWN), givens=("height", "sex"))
+    rows = problem.given.take(np.arange(20))
+    drawn = drawn_from(sampler, rows)
+    seeds = np.floor(RowStreams.from_seed(1, 20).uniform() * (2**31 - 1))
+    code = {
+        "lm": "{ fit <- lm(y ~ ., data); predict(fit, data[i, ]) + sigma(fit) * rnorm(1) }",
+        "mice": "mice::mice.impute.pmm(data$y[c(1:n, i)], seq_len(n + 1) <= n, data.matrix(data[c(1:n, i), 1:2]))",
+    }[own]
+    alone = f"function(data, seeds) {{ n <- nrow(data); sapply(1:20, function(i) {{ set.seed(seeds[i]); {code} }}) }}"
+    expected = r.numbers(r.evaluate(alone)(to_r(frame_of(problem)), r.vector(seeds)))
+    np.testing.assert_allclose(drawn, expected, rtol=1e-9)
+    some = sampler.sample(rows.take([15, 7]), RowStreams.from_seed(1, 20).take(np.array([15, 7])))
+    np.testing.assert_array_equal(some, drawn[[15, 7]])
 
 
-@pytest.mark.slow
-def test_in_a_chain_and_an_explainer(r, need):
-    need("rpart")
-    need("party")
-    loans = mcce.datasets.load_loans(400)
-    mixed = {"salary": PartyCtreeSampler(), "housing": "cart", "*": RpartSampler()}
-    drawn = [
-        mcce.ChainModel(sampler=mixed, fixed=["age", "sex"], random_state=5, n_jobs=jobs)
-        .fit(loans.X)
-        .sample(given=loans.X[["age", "sex"]].head(6), n=20)
-        for jobs in (1, 4)
-    ]
-    pd.testing.assert_frame_equal(*drawn)
-    explainer = mcce.MCCE(
-        lambda X: X["salary"].to_numpy(float), decision=(60_000, np.inf), fixed=["age"], sampler=mixed, random_state=1
-    ).fit(loans.X)
-    poor = loans.X[loans.X["salary"] < 60_000].head(4)
-    found = explainer.explain(poor, n_samples=200)
-    assert (found.frame["salary"] >= 60_000).all()
-    pd.testing.assert_frame_equal(
-        found.frame.loc[[poor.index[2]]], explainer.explain(poor.iloc[[2]], n_samples=200).frame
+def test_a_method_of_synthpop(r, need):
+    need("synthpop")
+    problem, sampler = fitted(
+        RSampler(
+            "function(x, y) list(x = x, y = y)",
+            "function(object, newdata) synthpop::syn.normrank(object$y, object$x, newdata[c(1, 1), ])$res[1]",
+        )
     )
+    drawn = drawn_from(sampler, problem.given.take(np.arange(30)))
+    assert np.isin(drawn, problem.target.values).all()
 
 
-@pytest.mark.filterwarnings("ignore:R warns. cmvnorm")
-def test_random_state_of_r_is_unchanged(r, need):
-    need("rpart")
-    need("party")
-    given, target, _ = make_table(5)
-    r.call("evaluate", "set.seed(9)", None)
-    expected = list(r.call("evaluate", "runif(3)", None))
-    r.call("evaluate", "set.seed(9)", None)
-    for sampler in (RpartSampler(), PartyCtreeSampler(statistic="maximum")):
-        fitted = sampler.fit(given, target)
-        fitted.sample(given, RowStreams.from_seed(1, given.n_rows))
-    assert list(r.call("evaluate", "runif(3)", None)) == expected
+def test_random_state_of_r_is_unchanged(r):
+    for draw in (LM_DRAW, LM_OWN):
+        r.evaluate("set.seed(9)")
+        expected = list(r.evaluate("runif(3)"))
+        r.evaluate("set.seed(9)")
+        problem, sampler = fitted(RSampler(f"function(x, y) {{ rnorm(1); ({LM})(x, y) }}", draw))
+        drawn_from(sampler, problem.given.take(np.arange(5)))
+        assert list(r.evaluate("runif(3)")) == expected
+
+
+def test_in_an_explainer_with_bounds(r):
+    air = mcce.datasets.load_airquality(dropna=True)
+    explainer = mcce.MCCE(
+        lambda X: X["Temp"].to_numpy(float) - X["Wind"],
+        decision=(-np.inf, 60.0),
+        fixed=["Month"],
+        sampler={"Temp": RSampler(LM, LM_DRAW)},
+        random_state=1,
+    ).fit(air.X)
+    result = explainer.explain(air.X.tail(4), n_samples=50, constraints=[mcce.allow("Temp", low=60)])
+    assert len(result.frame) > 0
+    assert (result.frame["Temp"] >= 60).all()
+    assert (result.frame["Temp"] == result.frame["Temp"].round()).all()
 
 
 @pytest.mark.parametrize(
-    ("sampler", "message"),
+    ("learn", "draw", "message"),
     [
-        (RpartSampler(cp="much"), "cp of RpartSampler is 'much'; it must be a number"),
-        (RpartSampler(min_leaf=0), "min_leaf of RpartSampler is 0"),
-        (RpartSampler(max_depth=31), "rpart allows 30 at most"),
-        (PartyCtreeSampler(mincriterion=1.5), "mincriterion of PartyCtreeSampler is 1.5"),
-        (
-            PartyCtreeSampler(statistic="huge"),
-            "statistic of PartyCtreeSampler is 'huge'; allowed: 'quadratic', 'maximum'",
-        ),
-        (PartyCtreeSampler(max_depth=0), "max_depth of PartyCtreeSampler is 0"),
+        (LM, "function(object, newdata, u) runif(nrow(newdata))", "draw of RSampler returns another value for a row"),
+        (LM, "function(object, newdata, u) rank(predict(object, newdata))", "among other rows"),
+        (LM, "function(object, newdata, u) 1", "'target': draw of RSampler stopped. .*returned 1 values"),
+        (LM, "function(object, newdata, u) newdata$height / 0", "not finite"),
+        (LM, "function(object, newdata, u) stop('no more')", "'target': draw of RSampler stopped. .*no more"),
+        ("function(x, y) stop('too hot')", LM_DRAW, "'target': (fit|learn) of RSampler stopped. .*too hot"),
+        ("lm", "1 + 1", "draw of RSampler is '1 \\+ 1', which is not a function in R"),
+        (None, LM_DRAW, "learn of RSampler is None; give a text"),
+        ("function(x, y", LM_DRAW, "unexpected end of input"),
     ],
-    ids=repr,
 )
-def test_invalid_parameters_raise(sampler, message):
-    given, target, _ = make_table(1)
+def test_functions_that_break_the_contract_raise(r, learn, draw, message):
     with pytest.raises(MCCEError, match=message):
-        sampler.fit(given, target)
+        fitted(RSampler(learn, draw))
 
 
-def test_too_many_subsets_raise(r, need):
-    need("rpart")
-    rng = np.random.default_rng(0)
-    many = pd.Categorical.from_codes(rng.integers(0, 20, 300), [f"level {k}" for k in range(20)])
-    frame = pd.DataFrame({"town": many, "y": pd.Categorical.from_codes(rng.integers(0, 3, 300), list("abc"))})
-    table = Schema.from_data(frame).encode(frame)
-    with pytest.raises(SamplerError, match="every partition of the 20 levels of 'town'"):
-        RpartSampler().fit(table.first(1), table.column(1))
-    numbers = Column(Schema.from_data(pd.DataFrame({"y": [0.0]})).features[0], rng.normal(size=300))
-    assert RpartSampler().fit(table.first(1), numbers).tree_.n_nodes >= 1
-
-
-def test_fit_without_r_reports_what_is_missing(monkeypatch):
-    def missing():
-        raise RBridgeError("the bridge to R needs the Python package rpy2")
-
-    monkeypatch.setattr("r_bridge.samplers.session", missing)
-    given, target, _ = make_table(1)
-    with pytest.raises(RBridgeError, match="needs the Python package rpy2"):
-        RpartSampler().fit(given, target)
+def test_unknown_levels_raise(r):
+    with pytest.raises(MCCEError, match="draw returned 'z', which is not a level"):
+        fitted(RSampler("function(x, y) 1", "function(object, newdata, u) rep('z', nrow(newdata))"), "categorical")

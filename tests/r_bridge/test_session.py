@@ -1,93 +1,63 @@
-"""R in this process, and the messages without R."""
+"""R in this process, the messages without R, and objects that hold R objects in other processes."""
 
 import logging
-import os
-import platform
+import pickle
 import subprocess
 import sys
 import threading
+import types
 
 import numpy as np
-import pandas as pd
 import pytest
 
-import r_bridge
-from mcce import MCCEError
-from mcce.rng.r import fill_fused_quantiles, fill_quantiles
-from r_bridge import RBridgeError, RWarning, versions
+import mcce
+from r_bridge import RError, RModel, RSampler, RWarning, r_is_available, versions
+from r_bridge.session import Session, _start_r
 
 
-def run(code, **environment):
-    """Run Python code in a separate process."""
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-        timeout=120,
-        check=False,
-    )
+def broken(reason):
+    """Return a stand-in for rpy2.rinterface whose R does not start."""
+
+    def initr():
+        raise ValueError(f"{reason}\nsecond line")
+
+    return types.SimpleNamespace(initr=initr)
 
 
-@pytest.mark.slow
-def test_import_needs_no_rpy2_and_its_absence_is_reported():
-    code = "import sys, mcce; assert 'rpy2' not in sys.modules; import r_bridge; assert 'rpy2' not in sys.modules; "
-    blocked = "sys.modules['rpy2'] = None; "
-    done = run(code + blocked + "assert not r_bridge.r_is_available(); r_bridge.versions()")
-    assert done.returncode == 1
-    assert "AssertionError" not in done.stderr
-    assert "RBridgeError: the bridge to R needs the Python package rpy2" in done.stderr
-    assert "pip install 'mcce[r]'" in done.stderr
+def test_missing_parts_are_named_with_their_source(r, monkeypatch):
+    monkeypatch.setattr("rpy2.rinterface", broken("no libR.so"))
+    with pytest.raises(RError, match=r"R does not start: no libR.so\. Does `R` start in a shell"):
+        _start_r()
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("R_HOME", raising=False)
+    with pytest.raises(RError, match=r"finds no R: there is no `R` on the PATH, and R_HOME is not set\. Install R"):
+        _start_r()
+    monkeypatch.setitem(sys.modules, "rpy2", None)
+    with pytest.raises(RError, match=r"needs the Python package rpy2.*pip install 'mcce\[r\]', with R 4.0 or newer"):
+        _start_r()
+    monkeypatch.setattr("r_bridge.session._session", None)
+    assert not r_is_available()
 
 
-@pytest.mark.slow
-def test_missing_r_is_reported_with_its_source(tmp_path):
-    broken = tmp_path / "rpy2" / "__init__.py"
-    broken.parent.mkdir()
-    broken.write_text("")
-    broken.with_name("rinterface.py").write_text("raise ValueError('openrlib.R_HOME cannot be None.')")
-    done = run("import r_bridge; r_bridge.versions()", PYTHONPATH=str(tmp_path) + os.pathsep + os.getcwd())
-    assert done.returncode == 1
-    assert "rpy2 is installed but finds no R it can use (openrlib.R_HOME cannot be None)" in done.stderr
-    assert "r-base-dev" in done.stderr
-
-
-@pytest.mark.slow
-def test_r_outside_the_path_is_reported_as_missing(r, tmp_path):
-    code = "import r_bridge; assert not r_bridge.r_is_available(); r_bridge.versions()"
-    done = run(code, PATH=str(tmp_path), R_HOME="")
-    assert done.returncode == 1
-    assert "AssertionError" not in done.stderr
-    assert "RBridgeError: rpy2 is installed but finds no R: there is no `R` on the PATH, and R_HOME" in done.stderr
-    assert "does not start" not in done.stderr
-
-
-def test_versions_and_packages(r):
-    found = versions()
-    assert found["R"].count(".") == 2
-    assert "rpy2" in found
-    with pytest.raises(RBridgeError, match=r"RModel needs R's package nopackage, .* install.packages\(\"nopackage\"\)"):
+def test_versions_and_packages(r, monkeypatch):
+    assert versions()["R"].count(".") == 2
+    assert "rpy2" in versions()
+    with pytest.raises(RError, match=r"RModel needs R's package nopackage, .* install.packages\(\"nopackage\"\)"):
         r.need("nopackage", "RModel")
+    monkeypatch.setattr("r_bridge.session.OLDEST", (99, 0))
+    with pytest.raises(RError, match=r"R is version \d.*, and the bridge needs 99.0 or newer. Install R"):
+        Session(r.ri)
 
 
-def test_error_of_r_is_converted(r):
-    with pytest.raises(RBridgeError, match="R refused, in f: no such thing") as caught:
-        r.call("evaluate", "f <- function() stop('no such thing'); f()", None)
-    assert isinstance(caught.value, MCCEError)
-
-
-def test_warnings_of_r_are_python_warnings(r):
+def test_errors_warnings_and_output_of_r(r, capfd, caplog):
+    with pytest.raises(RError, match="R stopped in f: no such thing"):
+        r.evaluate("f <- function() stop('no such thing'); f()")
     with pytest.warns(RWarning, match="R warns: beware"):
-        value = r.call("evaluate", "warning('beware'); 7L", None)
-    assert value[0] == 7
-
-
-def test_output_of_r_is_logged(r, capfd, caplog):
+        assert r.evaluate("warning('beware'); 7L")[0] == 7
     with caplog.at_level(logging.INFO, "r_bridge"):
-        r.call("evaluate", "print(1:3); cat('hello\\n'); message('psst'); 1", None)
+        r.evaluate("print(1:3); cat('hello\\n'); message('psst'); 1")
     assert caplog.messages == ["[1] 1 2 3", "hello", "psst"]
-    shown = capfd.readouterr()
-    assert shown.out == shown.err == ""
+    assert capfd.readouterr() == ("", "")
 
 
 def test_other_threads_raise(r):
@@ -95,8 +65,8 @@ def test_other_threads_raise(r):
 
     def work():
         try:
-            r_bridge.versions()
-        except RBridgeError as error:
+            versions()
+        except RError as error:
             caught.append(str(error))
 
     thread = threading.Thread(target=work, name="worker")
@@ -105,27 +75,18 @@ def test_other_threads_raise(r):
     assert "from the thread 'worker', and R has a single thread" in caught[0]
 
 
-def test_global_environment_and_random_state_of_r_are_unchanged(r):
-    names = r.strings(r.call("evaluate", "ls(globalenv(), all.names = TRUE)", None))
-    air = pd.DataFrame({"x": np.arange(30.0), "y": np.arange(30.0) ** 2})
-    r_bridge.RModel.from_code("lm(y ~ x, data = data)", air).predict(air)
-    assert r.strings(r.call("evaluate", "ls(globalenv(), all.names = TRUE)", None)) == names
-
-
-def test_callback_passes_r_objects(r):
-    call = r.call("evaluate", "function(f) f(c(1, 2.5))", None)
+def test_callbacks(r):
+    call = r.evaluate("function(f) f(c(1, 2.5))")
     with r.callback(lambda v: r.vector([2.0 * x for x in v])) as double:
         assert list(call(double)) == [2.0, 5.0]
-    kept = r.call("evaluate", "function(f, x) try(f(x), silent = TRUE)", None)
-    assert "is valid only during the call" in kept(double, r.vector(1.0))[0]
+    later = r.evaluate("function(f, x) try(f(x), silent = TRUE)")
+    assert "is valid only during the call" in later(double, r.vector(1.0))[0]
 
-
-def test_exception_in_a_callback_is_raised(r):
     def fail(v):
         raise KeyError("inside Python")
 
     with r.callback(fail) as failing, pytest.raises(KeyError, match="inside Python"):
-        r.call("evaluate", "data(1); 'not reached'", failing)
+        r.evaluate("data(1); 'not reached'", failing)
 
 
 @pytest.mark.parametrize("value", [True, 3, -2.5, "text", [1, 2], ["a", "b"], [True, False], np.arange(3), np.ones(2)])
@@ -141,8 +102,10 @@ def test_none_dicts_and_unsupported_values(r):
         "b": ["x"],
     }
     assert r.numbers(r.vector([2**40])).tolist() == [2.0**40]
-    with pytest.raises(RBridgeError, match="cannot be written as a vector of R"):
+    with pytest.raises(RError, match="cannot be written as a vector of R"):
         r.vector([1, "a", None])
+    with pytest.raises(mcce.exceptions.InputError, match="which R cannot hold; replace it"):
+        r.character(["a\0b"])
 
 
 def test_python_started_by_r_is_this_one(r):
@@ -151,19 +114,25 @@ def test_python_started_by_r_is_this_one(r):
     assert said.stdout.strip() == sys.version
 
 
-@pytest.mark.parametrize("rounding", ["separate", "fused", "other"])
-def test_compilation_of_r_is_detected_by_its_quantiles(r, monkeypatch, rounding):
-    fill = fill_fused_quantiles if rounding == "fused" else fill_quantiles
-
-    def answer(name, p):
-        assert name == "normal_quantiles"
-        found = np.empty(p.size)
-        fill(p, found)
-        return r.vector(np.nextafter(found, 0.0) if rounding == "other" else found)
-
-    monkeypatch.setattr(r, "call", answer)
-    assert r_bridge.arithmetic() == rounding
-
-
-def test_this_r_is_a_known_build(r):
-    assert r_bridge.arithmetic() == ("fused" if platform.machine() in ("aarch64", "arm64") else "separate")
+@pytest.mark.slow
+def test_models_and_chains_in_a_process_without_r(r):
+    """Importing the bridge starts nothing, and reading a pickle starts R."""
+    air = mcce.datasets.load_airquality(dropna=True)
+    model = RModel.from_code("rpart::rpart(Ozone ~ ., data)", air.X.assign(Ozone=air.y))
+    lm = RSampler(
+        "function(x, y) lm(y ~ ., cbind(x, y = y))",
+        "function(object, newdata, u) predict(object, newdata) + sigma(object) * qnorm(u)",
+    )
+    chain = mcce.ChainModel(sampler={"Temp": lm}, fixed=["Month"], random_state=1).fit(air.X)
+    rows, given = air.X.head(20), air.X[["Month"]].head(3)
+    code = """if True:
+        import pickle, sys, numpy as np, r_bridge
+        assert "rpy2" not in sys.modules
+        model, rows, chain, given = pickle.load(sys.stdin.buffer)
+        answers = np.concatenate([model.predict(rows), chain.sample(5, given=given).to_numpy(float).ravel()])
+        sys.stdout.buffer.write(answers.tobytes())"""
+    pickled, command = pickle.dumps((model, rows, chain, given)), [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, input=pickled, capture_output=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    expected = [model.predict(rows), chain.sample(5, given=given).to_numpy(float).ravel()]
+    np.testing.assert_array_equal(np.frombuffer(done.stdout), np.concatenate(expected))

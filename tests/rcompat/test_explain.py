@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 
 from mcce import rcompat
-from mcce.rcompat import fit_autoregressive, generate, names
-from mcce.rng.r import RGenerator
-from tests.rcompat.problem import explain, people, rich
+from mcce.rcompat import RGenerator, fit_autoregressive, generate, names
+from tests.rcompat.people import explain, people, rich
 
 
 def test_signature_and_defaults_match_mccer():
@@ -91,7 +90,6 @@ def test_fitted_model_can_be_reused():
     assert again.time["fit.time"] == 0
 
 
-@pytest.mark.slow
 def test_seeds_of_a_session_are_continued():
     session = RGenerator(5)
     one = explain(fit_seed=session, generate_seed=None, return_sim_data=True)
@@ -118,7 +116,7 @@ def test_leaf_with_one_row_draws_from_the_rows_up_to_it():
     model = fit_autoregressive(
         x_train, np.ones(5), ["given"], (0, 1), "rpart", False, minbucket=1, minsplit=2, cp=0.0, maxdepth=1
     )
-    assert sorted(np.bincount(model.leaf_train[0])[-2:]) == [1, 4]
+    assert sorted(np.bincount(model.trees[0].training_leaf)) == [1, 4]
     drawn = generate(x_train.iloc[[2]], model, 50, RGenerator(3)).frame["value"]
     assert drawn.tolist() == x_train["value"].iloc[RGenerator(3).sample(3, 50, True) - 1].tolist()
 

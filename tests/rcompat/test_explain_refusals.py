@@ -8,9 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce import InputError, Interval, rcompat
+from mcce import rcompat
+from mcce.exceptions import InputError
+from mcce.model.decision import Interval
 from mcce.rcompat import fit_autoregressive
-from tests.rcompat.problem import explain, people, rich
+from tests.rcompat.people import explain, people, rich
 
 
 def test_printed_result_shows_the_counterfactuals():
@@ -66,7 +68,7 @@ def test_bad_arguments(arguments, message):
         (people().drop(columns="age"), None, r"x_explain lacks the column\(s\) 'age' of x_train"),
         (people().drop(columns="town"), None, r"x_explain lacks the column\(s\) 'town' of x_train"),
         (people().iloc[:0], None, "x_explain has no rows"),
-        (people().iloc[:3], people().iloc[:0], "x_train has 0 rows"),
+        (people().iloc[:3], people().iloc[:0], "x_train has no rows"),
         (people().assign(age=np.nan), None, "column 'age' of x_explain has 300 missing value.*row 0"),
         (None, people().assign(income=np.nan), "column 'income' of x_train has 300 missing"),
         (people().assign(job="smith"), None, "column 'job' of x_explain holds the level 'smith'"),

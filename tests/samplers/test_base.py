@@ -1,156 +1,191 @@
-from __future__ import annotations
+"""The contract of a sampler, user's samplers that only draw, and the registry."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
-from mcce import CartSampler, ConditionalSampler, InputError, MarginalSampler, NotFittedError, SamplerError
-from mcce.base.checks import check_count
+from mcce.exceptions import InputError, NotFittedError
 from mcce.rng import RowStreams
-from mcce.samplers import Within
-from mcce.storage.learned import get_state, set_state
-from mcce.table import Schema, Table
+from mcce.samplers import (
+    ConditionalSampler,
+    Continuous,
+    Within,
+    available_samplers,
+    base,
+    distribution_of,
+    make_sampler,
+    register_sampler,
+)
+from mcce.table import Schema
 
 
-class Uniform(ConditionalSampler):
-    """Uniform on [0, width)."""
+class RoundedNormal(ConditionalSampler):
+    """A user's conditional of ten lines."""
 
     handles = frozenset({"numeric"})
+    accepts_missing = False
 
-    def __init__(self, *, width=1.0, weights=None):
-        self.width = width
-        self.weights = weights
+    def __init__(self, spread=1.0):
+        self.spread = spread
 
     def fit(self, given, target):
-        self.scale_ = float(self.width)
+        self.mean_ = float(np.mean(target.values))
         return self
 
-    def sample(self, given, rng, within=None):
-        self.check_fitted("scale_")
-        if within is not None:
-            return self.sample_within(given, rng, within).values
-        return self.scale_ * rng.uniform()
+    def sample(self, given, rng):
+        return self.mean_ + given.matrix[:, 0] + self.spread * rng.normal()
 
 
-def empty(n):
-    return Table((), np.empty((n, 0)))
+class WithDistribution(RoundedNormal):
+    """The same with a distribution."""
+
+    def distribution(self, given):
+        return Continuous("normal", (self.mean_ + given.matrix[:, 0], np.full(given.n_rows, self.spread)))
+
+    sample = ConditionalSampler.sample
 
 
-def test_within_bounds_are_closed_and_missing_is_never_allowed():
-    values = np.array([1.0, 2.0, 3.0, np.nan])
-    assert Within(low=np.full(4, 2.0)).allows(values).tolist() == [False, True, True, False]
-    assert Within(high=np.full(4, 2.0)).allows(values).tolist() == [True, True, False, False]
-    both = Within(low=np.full(4, 2.0), high=np.full(4, 2.0))
-    assert both.allows(values).tolist() == [False, True, False, False]
-    assert Within().allows(values).tolist() == [True, True, True, False]
+class OnlyFit(ConditionalSampler):
+    """A sampler without the second method."""
+
+    def fit(self, given, target):
+        self.fitted_ = True
+        return self
 
 
-def test_within_bounds_and_levels_hold_row_by_row():
-    levels = np.array([[True, False], [False, True], [True, True], [False, False], [True, True]])
-    values = np.array([0.0, 0.0, 1.0, 1.0, np.nan])
-    assert Within(levels=levels).allows(values).tolist() == [True, False, True, False, False]
-    low = np.array([0.0, 0.0, 2.0, 0.0, 0.0])
-    assert Within(low=low, levels=levels).allows(values).tolist() == [True, False, False, False, False]
+@pytest.fixture
+def problem():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"g": rng.normal(size=300), "y": rng.integers(0, 200, 300)})
+    table = Schema.from_data(frame).encode(frame)
+    return table.select([0]), table.column(1)
 
 
-def test_within_take_restricts_every_part():
-    levels = np.eye(3, dtype=bool)
-    within = Within(low=np.arange(3.0), high=np.arange(3.0), levels=levels).take(np.array([2, 0]))
-    assert within.low.tolist() == within.high.tolist() == [2.0, 0.0]
-    assert within.levels.tolist() == levels[[2, 0]].tolist()
-    assert Within().take(np.array([0])) == Within()
+@pytest.fixture
+def registry(monkeypatch):
+    monkeypatch.setattr(base, "_REGISTRY", dict(base._REGISTRY))
 
 
-def test_rejection_draws_from_the_restricted_distribution():
-    n = 20_000
-    sampler = Uniform().fit(empty(n), None)
-    low = np.where(np.arange(n) % 2, 0.2, 0.7)
-    drawn = sampler.sample(empty(n), RowStreams.from_seed(3, n), Within(low=low, high=low + 0.2))
-    for start in (0.2, 0.7):
-        part = drawn[low == start]
-        assert stats.kstest(part, stats.uniform(start, 0.2).cdf).pvalue > 1e-4
+def test_draws_follow_from_a_distribution(problem):
+    given, target = problem
+    fitted = WithDistribution(2.0).fit(given, target)
+    drawn = fitted.sample(given, RowStreams.from_seed(1, 300))
+    assert np.array_equal(drawn, fitted.distribution(given).sample(RowStreams.from_seed(1, 300))[0])
+    assert distribution_of(fitted, given, target.feature).has_density
 
 
-def test_rejection_stops_row_by_row():
-    sampler = Uniform().fit(empty(3), None)
-    drawn = sampler.sample(empty(3), RowStreams.from_seed(0, 3), Within(low=np.array([0.0, 2.0, 0.5])))
-    assert np.isnan(drawn).tolist() == [False, True, False]
-
-
-def test_rejection_does_not_depend_on_other_rows():
-    n = 500
-    sampler = Uniform().fit(empty(n), None)
-    within = Within(low=np.random.default_rng(0).uniform(0, 0.9, n))
-    drawn = sampler.sample(empty(n), RowStreams.from_seed(1, n), within)
-    rows = np.random.default_rng(1).permutation(n)[:50]
-    again = sampler.sample(empty(50), RowStreams.from_seed(1, n).take(rows), within.take(rows))
-    np.testing.assert_array_equal(again, drawn[rows])
-
-
-def test_parameters_clone_and_repr():
-    weights = np.arange(3)
-    sampler = Uniform(width=2.0, weights=weights)
-    assert sampler.get_params() == {"width": 2.0, "weights": weights}
-    cloned = sampler.fit(empty(1), None).clone()
-    assert cloned.weights is weights
-    assert not hasattr(cloned, "scale_")
-    assert repr(sampler) == "Uniform(width=2.0, weights=array([0, 1, 2]))"
-    assert repr(Uniform()) == "Uniform()"
-    assert repr(CartSampler(min_leaf=9, cp=0.1)) == "CartSampler(min_leaf=9, cp=0.1)"
-    assert MarginalSampler().get_params() == {"min_donors": 1}
-
-
-def test_unimplemented_methods_raise():
-    sampler = Uniform(width=3.0)
-    with pytest.raises(SamplerError, match=r"Uniform\(width=3.0\) does not implement supports\(\)"):
-        sampler.supports(empty(1), np.zeros(1))
-    with pytest.raises(SamplerError, match=r"Uniform\(width=3.0\) has no density.*implements log_density\(\)"):
-        sampler.log_density(empty(1), np.zeros(1))
-    with pytest.raises(NotFittedError, match=r"Uniform\(width=3.0\) is not fitted; call fit\(given, target\)"):
-        sampler.sample(empty(1), RowStreams.from_seed(0, 1))
-
-
-def test_undeclared_kind_raises():
-    feature = Schema.from_data(pd.DataFrame({"job": ["cook", "clerk"]})).features[0]
-    with pytest.raises(
-        SamplerError,
-        match=r"Uniform\(\) cannot model 'job': it is categorical, and the sampler handles 'numeric'",
+def test_a_sampler_that_only_draws_works_and_is_rounded(problem):
+    given, target = problem
+    fitted = RoundedNormal(30.0).fit(given, target)
+    distribution = distribution_of(fitted, given, target.feature)
+    drawn, rejected = distribution.sample(RowStreams.from_seed(1, 300))
+    assert np.array_equal(drawn, np.rint(fitted.sample(given, RowStreams.from_seed(1, 300))))
+    assert not rejected.any()
+    assert not distribution.has_density
+    within = Within(low=np.where(np.arange(300) < 150, 130.0, 900.0))
+    drawn, rejected = distribution.sample(RowStreams.from_seed(1, 300), within)
+    assert (drawn[:150] >= 130.0).all()
+    assert rejected.tolist() == [False] * 150 + [True] * 150
+    assert np.isnan(drawn[150:]).all()
+    for ask in (
+        lambda: distribution.log_density(np.zeros(300)),
+        lambda: distribution.cdf(np.zeros(300)),
+        lambda: distribution.ppf(np.zeros(300)),
+        lambda: distribution.probability(within),
     ):
-        Uniform().check_target(feature)
+        with pytest.raises(InputError, match=r"RoundedNormal has no .* because it implements sample\(\) only"):
+            ask()
+    with pytest.raises(InputError, match="implements sample"):
+        fitted.distribution(given)
 
 
-def test_default_state_holds_attributes_ending_in_underscore():
-    sampler = Uniform(width=2.0).fit(empty(1), None)
-    sampler.table_ = np.arange(3)
-    sampler._scratch_ = object()
-    state = get_state(sampler)
-    assert set(state) == {"scale_", "table_"}
-    restored = set_state(Uniform(), state)
-    assert restored.scale_ == 2.0
-    assert restored.table_ is sampler.table_
+def test_rejection_of_a_row_does_not_depend_on_other_rows(problem):
+    given, target = problem
+    fitted = RoundedNormal(30.0).fit(given, target)
+    within, rows = Within(low=np.full(300, 140.0)), np.arange(10, 300, 7)
+    drawn, _ = distribution_of(fitted, given, target.feature).sample(RowStreams.from_seed(1, 300), within)
+    part = distribution_of(fitted, given, target.feature).take(rows)
+    again, _ = part.sample(RowStreams.from_seed(1, 300).take(rows), within.take(rows))
+    assert np.array_equal(again, drawn[rows])
 
 
-def test_default_state_rejects_objects():
-    sampler = Uniform().fit(empty(1), None)
-    sampler.model_ = {"a": object()}
-    with pytest.raises(
-        SamplerError, match=r"Uniform.model_ is a dict; Uniform.model_\['a'\] is <object .* cannot be written"
-    ):
-        get_state(sampler)
+@pytest.mark.parametrize(
+    ("drawn", "message"),
+    [
+        (lambda n: np.zeros(n + 1), r"Broken drew an array of shape \(301,\) for 'y' and 300 rows"),
+        (lambda n: np.full(n, np.inf), r"Broken drew inf for 'y' \(300 of 300 draws\)"),
+    ],
+)
+def test_wrong_draws_of_numbers(problem, drawn, message):
+    class Broken(RoundedNormal):
+        def sample(self, given, rng):
+            return drawn(given.n_rows)
+
+    given, target = problem
+    with pytest.raises(InputError, match=message):
+        distribution_of(Broken().fit(given, target), given, target.feature).sample(RowStreams.from_seed(1, 300))
 
 
-def test_sampler_requires_its_two_methods():
-    class NoSample(ConditionalSampler):
-        def fit(self, given, target):
-            return self
+def test_wrong_draws_of_levels():
+    frame = pd.DataFrame({"y": list("abcab")})
+    table = Schema.from_data(frame).encode(frame)
 
-    with pytest.raises(TypeError, match=r"abstract method '?sample"):
-        NoSample()
+    class Broken(OnlyFit):
+        def sample(self, given, rng):
+            return rng.integer(2) * 3.0
+
+    target = table.column(0)
+    distribution = distribution_of(Broken().fit(table.select([]), target), table.select([]), target.feature)
+    with pytest.raises(InputError, match=r"drew 3 for 'y'.*whole number from 0 to 2"):
+        distribution.sample(RowStreams.from_seed(1, 5))
 
 
-@pytest.mark.parametrize("value", [0, 2.0, "3", None, True])
-def test_check_count_names_parameter_value_and_bound(value):
-    with pytest.raises(InputError, match=rf"min_leaf of CartSampler is {value!r}; .* of at least 1"):
-        check_count(value, "min_leaf", CartSampler(), 1)
-    check_count(np.int64(1), "min_leaf", CartSampler(), 1)
+def test_errors_before_fit_and_without_methods(problem):
+    given, target = problem
+    for unfitted in (RoundedNormal(), WithDistribution()):
+        with pytest.raises(NotFittedError, match="is not fitted; call fit"):
+            distribution_of(unfitted, given, target.feature).sample(RowStreams.from_seed(1, 300))
+    with pytest.raises(NotFittedError):
+        WithDistribution().sample(given, RowStreams.from_seed(1, 300))
+    with pytest.raises(InputError, match="OnlyFit implements neither"):
+        distribution_of(OnlyFit().fit(given, target), given, target.feature)
+
+
+def test_check_problem(problem):
+    given, target = problem
+    base.check_problem(RoundedNormal(), given, target)
+    frame = pd.DataFrame({"g": [1.0, np.nan, 2.0], "y": [1.0, 2.0, 3.0], "job": ["a", None, "b"]})
+    table = Schema.from_data(frame).encode(frame)
+    with pytest.raises(InputError, match="sampler of column 'y', does not accept missing values, and 'g' have some"):
+        base.check_problem(RoundedNormal(), table.select([0]), table.column(1))
+    with pytest.raises(InputError, match="RoundedNormal does not model categorical targets such as column 'job'"):
+        base.check_problem(RoundedNormal(), table.select([1]), table.column(2))
+    with pytest.raises(InputError, match="OnlyFit does not model missing values, and column 'job' has 1"):
+        base.check_problem(OnlyFit(), table.select([1]), table.column(2))
+
+
+def test_registry(registry):
+    @register_sampler("mine")
+    class Mine(RoundedNormal):
+        """A sampler of one's own."""
+
+    @register_sampler("wide")
+    def wide():
+        return RoundedNormal(9.0)
+
+    assert {"mine", "wide"} <= set(available_samplers())
+    assert type(make_sampler("mine")) is Mine
+    assert make_sampler("wide").spread == 9.0
+    original = RoundedNormal(3.0)
+    made = make_sampler(original)
+    assert made is not original
+    assert made.spread == 3.0
+    assert type(make_sampler(RoundedNormal)) is RoundedNormal
+    with pytest.raises(InputError, match="there is no sampler 'mime'; did you mean 'mine'"):
+        make_sampler("mime")
+    with pytest.raises(InputError, match="a sampler is 3; give a registered name"):
+        make_sampler(3)
+    with pytest.raises(InputError, match="the sampler name 'mine' is taken by Mine"):
+        register_sampler("mine")(OnlyFit)
+    with pytest.raises(InputError, match="is no subclass of ConditionalSampler"):
+        register_sampler("other")(dict)

@@ -5,17 +5,13 @@ of a node are visited in their original order, and all sums are sequential, so t
 choice has the same last bit as party's.
 
 1. `test_nodes`: for each node of a level and each variable the quadratic statistic of the test of independence, and
-   its degrees of freedom. With D = T - mu (`mcce.trees.ctree.tree`) the Moore-Penrose inverse has a closed
-   form, because the covariance is a Kronecker product: sums of D^2 / (n_l p_k) over levels l and classes k. If
-   singular values might fall below the tolerance, which the closed form does not detect, the degrees of freedom are
-   -1, and numpy computes the statistic.
-2. `sort_level`: the rows of each node in the order of the variable that it is cut on.
-3. `cut_nodes`: the cut of a node with the largest standardised two-sample statistic; levels are ordered by their own
+   its degrees of freedom. The Moore-Penrose inverse has a closed form, because the covariance is a Kronecker product
+   (`mcce.trees.ctree.independence`): with D = T - mu, sums of D^2 / (n_l p_k) over levels l and classes k. If singular
+   values might fall below the tolerance, which the closed form does not detect, the degrees of freedom are UNKNOWN.
+2. `cut_nodes`: the cut of a node with the largest standardised two-sample statistic; levels are ordered by their own
    standardised statistic first.
-4. `split_nodes`: the rows of a node, partitioned stably.
-
-A row in which a variable is missing is left out of the variable's test and cut; it goes to the larger child, and to
-party's right one if they are equal.
+3. `split_nodes`: the rows of a node, partitioned stably. Rows in which the variable of a test or cut is missing are
+   left out of it, and go to the larger child, the right one if they are equal.
 """
 
 from __future__ import annotations
@@ -25,8 +21,9 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-from mcce.base.compiling import cached
+from mcce._utils import jit
 
+LEAF = -1
 NUMBER, FACTOR, LOGICAL = 0, 1, 2  # a logical is tested as two levels and cut as the numbers 0 and 1
 UNKNOWN = -1  # degrees of freedom without a closed form
 UNTESTED = -2  # degrees of freedom of a variable with too few values in a node
@@ -35,13 +32,32 @@ NEARLY = 1.0 - 1e-9
 MOST_CANCELLED = 1e5  # sum of squares over sum of squares around the mean: above this, rounding decides on the rank,
 ALL_CANCELLED = 1e14  # and above this on the statistic
 
-Columns = namedtuple("Columns", "values n_rows kind n_levels shift has_missing orders slot")
-Response = namedtuple("Response", "scores labels n_classes")
+NODE = np.dtype(
+    [
+        ("variable", np.int64),  # column of the split; LEAF
+        ("right", np.int64),  # right child; the left one is the next node
+        ("start", np.int64),  # while growing: where the rows of the node begin
+        ("n", np.int64),
+        ("n_left", np.int64),
+        ("cut", np.float64),  # of numbers, logicals and codes of ordered levels: x <= cut goes left
+        ("cut_statistic", np.float64),  # standardised two-sample statistic
+        ("criterion", np.float64),  # the largest one of its variables
+        ("value", np.float64),  # mean, or most frequent class
+        ("missing_left", np.bool_),
+    ]
+)
+
+Columns = namedtuple("Columns", "values kind n_levels shift has_missing sorted_rows slot")
+Response = namedtuple("Response", "values n_classes")  # numbers or scores, n_classes 0; or classes
 Work = namedtuple(
     "Work",
-    "kept spare ordered value_of_row mean variance own_mean own_variance left linear count key order rank place "
+    "kept spare ordered value_of_row mean variance own_mean own_variance left linear count total key order rank place "
     "sort_key sort_index",
 )
+
+# without allocations, slices and array expressions, which take long to compile
+_options = {"no_rewrites": True, "no_cfunc_wrapper": True, "_nrt": False}
+_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, **_options)
 
 
 def scratch(n: int, width: int, most_levels: int) -> Work:
@@ -58,6 +74,7 @@ def scratch(n: int, width: int, most_levels: int) -> Work:
         left=np.empty(width),
         linear=np.empty((most_levels + 1, width)),
         count=np.empty(most_levels + 1),
+        total=np.empty(most_levels + 1),
         key=np.empty(most_levels + 1),
         order=np.empty(most_levels + 1, dtype=np.int32),
         rank=np.empty(most_levels + 1, dtype=np.int64),
@@ -67,55 +84,54 @@ def scratch(n: int, width: int, most_levels: int) -> Work:
     )
 
 
-_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_entry = cached(nogil=True, error_model="numpy")
-
-
 # ---------------------------------------------------------------- step 1: tests
 
 
 @_inner
-def _complete_rows(values, at, rows, start, end, kept):
+def _complete_rows(values, rows, start, end, kept):
     """Collect the node's rows in which a column is not missing; return their number."""
     n = 0
     for i in range(start, end):
-        if not np.isnan(values[at + rows[i]]):
+        if not np.isnan(values[rows[i]]):
             kept[n] = rows[i]
             n += 1
     return n
 
 
 @_inner
+def _add(sums, at, response, row, amount):
+    """Add an amount times the response of a row to a row of sums by response column."""
+    if response.n_classes:
+        sums[at, np.int64(response.values[row])] += amount
+    else:
+        sums[at, 0] += amount * response.values[row]
+
+
+@_inner
 def _response_means(rows, start, end, response, mean):
-    n = end - start
     for k in range(mean.size):
         mean[k] = 0.0
     for i in range(start, end):
         if response.n_classes:
-            mean[response.labels[rows[i]]] += 1.0
+            mean[np.int64(response.values[rows[i]])] += 1.0
         else:
-            mean[0] += response.scores[rows[i]]
+            mean[0] += response.values[rows[i]]
     for k in range(mean.size):
-        mean[k] /= n
+        mean[k] /= end - start
 
 
 @_inner
 def _response_variances(rows, start, end, response, mean, variance):
     """Variance of each response column: squares summed row by row."""
-    n = end - start
     for k in range(mean.size):
         variance[k] = 0.0
     for i in range(start, end):
-        if response.n_classes:
-            label = response.labels[rows[i]]
-            for k in range(mean.size):
-                centred = (1.0 if k == label else 0.0) - mean[k]
-                variance[k] += centred * centred
-        else:
-            centred = response.scores[rows[i]] - mean[0]
-            variance[0] += centred * centred
+        y = response.values[rows[i]]
+        for k in range(mean.size):
+            centred = (1.0 * (k == y) if response.n_classes else y) - mean[k]
+            variance[k] += centred * centred
     for k in range(mean.size):
-        variance[k] /= n
+        variance[k] /= end - start
 
 
 @_inner
@@ -127,51 +143,44 @@ def _least_and_most(shares, n_shares):
     least, most, present = np.inf, 0.0, 0
     for k in range(n_shares):
         if shares[k] > 0.0:
-            least = min(least, shares[k])
-            most = max(most, shares[k])
-            present += 1
+            least, most, present = min(least, shares[k]), max(most, shares[k]), present + 1
     return least, most, present
 
 
 @_inner
-def _sum_number(values, at, shift, rows, start, end, response, linear):
+def _sum_number(values, shift, rows, start, end, response, linear):
     """Add up x + shift and its squares; `linear` gets the products with the response columns."""
     total = squares = 0.0
     for k in range(linear.shape[1]):
         linear[0, k] = 0.0
     for i in range(start, end):
-        row = rows[i]
-        x = values[at + row] + shift
+        x = values[rows[i]] + shift
         total += x
         squares += x * x
-        if response.n_classes:
-            linear[0, response.labels[row]] += x
-        else:
-            linear[0, 0] += x * response.scores[row]
+        _add(linear, 0, response, rows[i], x)
     return total, squares
 
 
 @_inner
-def _varies(values, at, rows, start, end):
-    low = high = values[at + rows[start]]
+def _varies(values, rows, start, end):
+    low = high = values[rows[start]]
     for i in range(start + 1, end):
-        low, high = min(low, values[at + rows[i]]), max(high, values[at + rows[i]])
+        low, high = min(low, values[rows[i]]), max(high, values[rows[i]])
     return low < high
 
 
 @_inner
-def _test_number(values, at, shift, rows, start, end, response, mean, variance, linear):
+def _test_number(values, shift, rows, start, end, response, mean, variance, linear):
     """Statistic and degrees of freedom for a number, or for the scores of an ordered factor.
 
     If x varies so far from 0 that its variance would be lost, x is taken relative to its value in the first row.
     """
     n = end - start
     more, less = n / (n - 1.0), 1.0 / (n - 1.0)
-    total, squares = _sum_number(values, at, shift, rows, start, end, response, linear)
+    total, squares = _sum_number(values, shift, rows, start, end, response, linear)
     spread = more * squares - less * total * total
-    if more * squares > ALL_CANCELLED * spread and _varies(values, at, rows, start, end):
-        shift = -values[at + rows[start]]
-        total, squares = _sum_number(values, at, shift, rows, start, end, response, linear)
+    if more * squares > ALL_CANCELLED * spread and _varies(values, rows, start, end):
+        total, squares = _sum_number(values, -values[rows[start]], rows, start, end, response, linear)
         spread = more * squares - less * total * total
     if not response.n_classes:
         spread = more * variance[0] * squares - less * variance[0] * total * total
@@ -193,7 +202,7 @@ def _test_number(values, at, shift, rows, start, end, response, mean, variance, 
 
 
 @_inner
-def _test_factor(values, at, n_levels, rows, start, end, response, mean, variance, linear, count):
+def _test_factor(values, n_levels, rows, start, end, response, mean, variance, linear, count):
     """Statistic and degrees of freedom for a factor."""
     n = end - start
     for c in range(n_levels):
@@ -201,13 +210,9 @@ def _test_factor(values, at, n_levels, rows, start, end, response, mean, varianc
         for k in range(mean.size):
             linear[c, k] = 0.0
     for i in range(start, end):
-        row = rows[i]
-        level = np.int64(values[at + row])
+        level = np.int64(values[rows[i]])
         count[level] += 1.0
-        if response.n_classes:
-            linear[level, response.labels[row]] += 1.0
-        else:
-            linear[level, 0] += response.scores[row]
+        _add(linear, level, response, rows[i], 1.0)
     more = n / (n - 1.0)
     fewest, largest, present = _least_and_most(count, n_levels)
     if present < 2:
@@ -231,66 +236,64 @@ def _test_factor(values, at, n_levels, rows, start, end, response, mean, varianc
     return statistic / more, (present - 1) * (columns - 1)
 
 
-@_entry
-def test_nodes(columns, response, work, rows, start, size, min_split, statistic, freedom):
-    """Fill `statistic` and `freedom` (nodes, variables) for the nodes of a level."""
-    kept, linear, count = work.kept, work.linear, work.count
-    mean, variance, own_mean, own_variance = work.mean, work.variance, work.own_mean, work.own_variance
-    for node in range(start.size):
-        for j in range(columns.kind.size):
-            statistic[node, j] = 0.0
-            freedom[node, j] = UNTESTED if size[node] < min_split else 0
-        if size[node] < min_split:
-            continue
-        begin, end = start[node], start[node] + size[node]
-        _response_means(rows, begin, end, response, mean)
+@jit(**_options)
+def test_nodes(columns, response, work, rows, nodes, minsplit, statistic, freedom):
+    """Fill `statistic` and `freedom` (nodes, variables) for the nodes of a level, and the values of the nodes."""
+    for node in range(nodes.size):
+        begin, end = nodes[node].start, nodes[node].start + nodes[node].n
+        _response_means(rows, begin, end, response, work.mean)
         if not response.n_classes:
-            _response_variances(rows, begin, end, response, mean, variance)
+            _response_variances(rows, begin, end, response, work.mean, work.variance)
+        most = 0
+        for k in range(work.mean.size):
+            most = k if work.mean[k] > work.mean[most] else most
+        nodes[node].value = float(most) if response.n_classes else work.mean[0]
         for j in range(columns.kind.size):
-            at = j * columns.n_rows
-            used, first, last, m, v = rows, begin, end, mean, variance
+            statistic[node, j], freedom[node, j] = 0.0, UNTESTED
+            if nodes[node].n < minsplit:
+                continue
+            values = columns.values[j]
+            used, first, last, mean, variance = rows, begin, end, work.mean, work.variance
             if columns.has_missing[j]:
-                used, first, m, v = kept, np.int64(0), own_mean, own_variance
-                last = np.int64(_complete_rows(columns.values, at, rows, begin, end, kept))
-                if last < min_split:
-                    freedom[node, j] = UNTESTED
+                used, first, mean, variance = work.kept, np.int64(0), work.own_mean, work.own_variance
+                last = np.int64(_complete_rows(values, rows, begin, end, work.kept))
+                if last < minsplit:
                     continue
-                _response_means(used, first, last, response, m)
+                _response_means(used, first, last, response, mean)
                 if not response.n_classes:
-                    _response_variances(used, first, last, response, m, v)
-            if columns.kind[j] != NUMBER:
-                found = _test_factor(
-                    columns.values, at, columns.n_levels[j], used, first, last, response, m, v, linear, count
-                )  # fmt: skip
+                    _response_variances(used, first, last, response, mean, variance)
+            if columns.kind[j] == NUMBER:
+                found = _test_number(values, columns.shift[j], used, first, last, response, mean, variance, work.linear)
             else:
-                found = _test_number(columns.values, at, columns.shift[j], used, first, last, response, m, v, linear)
+                found = _test_factor(
+                    values, columns.n_levels[j], used, first, last, response, mean, variance, work.linear, work.count
+                )
             statistic[node, j], freedom[node, j] = found
 
 
-# ---------------------------------------------------------------- step 2: order
+# ---------------------------------------------------------------- step 2: cuts
 
 
-@_entry
-def sort_level(columns, chosen, node_of_row, cursor, out):
-    """Write the rows of each node in the order of its chosen number, from cursor[node] on; missing ones last.
+@_inner
+def _sort_level(columns, chosen, node_of_row, nodes, cursor, out):
+    """Write the rows of each node in the order of its chosen number; missing ones last.
 
     One walk along a sorted column serves all nodes of the level that are cut on it.
     """
+    for node in range(nodes.size):
+        cursor[node] = nodes[node].start
     for j in range(columns.kind.size):
-        wanted = False
-        for node in range(chosen.size):
-            wanted |= chosen[node] == j
-        if not wanted or columns.kind[j] == FACTOR:
+        is_chosen = False
+        for node in range(nodes.size):
+            is_chosen |= chosen[node] == j
+        if columns.kind[j] == FACTOR or not is_chosen:
             continue
         for i in range(node_of_row.size):
-            row = columns.orders[columns.slot[j], i]
+            row = columns.sorted_rows[columns.slot[j], i]
             node = node_of_row[row]
             if node >= 0 and chosen[node] == j:
                 out[cursor[node]] = row
                 cursor[node] += 1
-
-
-# ---------------------------------------------------------------- step 3: cuts
 
 
 @_inner
@@ -307,9 +310,9 @@ def _scan(values, ordered, start, end, response, mean, variance, low, high, left
     for i in range(start, end):
         row = ordered[i]
         if response.n_classes:
-            left[response.labels[row]] += 1.0
+            left[np.int64(response.values[row])] += 1.0
         else:
-            left[0] += response.scores[row]
+            left[0] += response.values[row]
         w = i - start + 1.0
         if w < low or (i + 1 < end and values[ordered[i + 1]] == values[row]):
             continue
@@ -346,193 +349,173 @@ def _shell_sort(key, index, size):
 
 
 @_inner
-def _rank_levels(values, at, n_levels, rows, start, end, response, k, mean, variance, count, linear, key, order, rank):
+def _rank_levels(values, n_levels, rows, start, end, response, k, mean, variance, work):
     """Rank the levels by their standardised statistic for response column `k`; equal ones share a rank.
 
     Levels that are absent have statistic 0. Return the number of ranks.
     """
     n = end - start
     more, less = n / (n - 1.0), 1.0 / (n - 1.0)
+    count, total, key, order = work.count, work.total, work.key, work.order
     for c in range(n_levels):
-        count[c] = 0.0
-        linear[c, 0] = 0.0
+        count[c] = total[c] = 0.0
     for i in range(start, end):
-        level = np.int64(values[at + rows[i]])
+        level, y = np.int64(values[rows[i]]), response.values[rows[i]]
         count[level] += 1.0
-        if not response.n_classes:
-            linear[level, 0] += response.scores[rows[i]]
-        elif response.labels[rows[i]] == k:
-            linear[level, 0] += 1.0
+        total[level] += 1.0 * (y == k) if response.n_classes else y
     for c in range(n_levels):
         spread = more * (variance[k] * count[c]) - less * (variance[k] * count[c] * count[c])
-        key[c] = (linear[c, 0] - count[c] * mean[k]) / np.sqrt(spread) if spread > TOLERANCE else 0.0
-    for c in range(n_levels):
+        key[c] = (total[c] - count[c] * mean[k]) / np.sqrt(spread) if spread > TOLERANCE else 0.0
         order[c] = c
     _shell_sort(key, order, n_levels)
     n_ranks = 0
     for c in range(n_levels):
         n_ranks += c > 0 and key[c] > key[c - 1]
-        rank[order[c]] = n_ranks
+        work.rank[order[c]] = n_ranks
     return n_ranks + 1
 
 
 @_inner
-def _sort_by_rank(values, at, rows, start, end, rank, n_ranks, place, rank_of_row, ordered):
+def _sort_by_rank(values, rows, start, end, n_ranks, work):
     """Sort rows by the rank of their level, stably, by counting."""
+    place, rank_of_row = work.place, work.value_of_row
     for r in range(n_ranks + 1):
         place[r] = 0
     for i in range(start, end):
-        rank_of_row[rows[i]] = rank[np.int64(values[at + rows[i]])]
+        rank_of_row[rows[i]] = work.rank[np.int64(values[rows[i]])]
         place[np.int64(rank_of_row[rows[i]]) + 1] += 1
     for r in range(n_ranks):
         place[r + 1] += place[r]
     for i in range(start, end):
         r = np.int64(rank_of_row[rows[i]])
-        ordered[start + place[r]] = rows[i]
+        work.spare[start + place[r]] = rows[i]
         place[r] += 1
 
 
 @_inner
-def _sort_as_party(rank_of_row, start, end, spare, key, index):
+def _sort_as_party(start, end, work):
     """Put the sorted rows of equal rank in party's order.
 
     party sorts all rows of the table, those outside the node before the others, by a method that is not stable.
     """
+    key, index, n = work.sort_key, work.sort_index, end - start
     for row in range(key.size):
         key[row] = 0.0
         index[row] = row
     for i in range(start, end):
-        key[spare[i]] = rank_of_row[spare[i]] + 1.0
+        key[work.spare[i]] = work.value_of_row[work.spare[i]] + 1.0
     _shell_sort(key, index, key.size)
-    for i in range(end - start):
-        spare[start + i] = index[key.size - (end - start) + i]
+    for i in range(n):
+        work.spare[start + i] = index[key.size - n + i]
 
 
 @_inner
-def _cut_factor(columns, j, response, work, rows, start, end, mean, variance, low, high, left, goes_left, node):
+def _cut_factor(values, n_levels, response, work, rows, start, end, low, high, goes_left):
     """Best cut of the levels in any of the orders that the response columns give; return (statistic, found).
 
     The order of rows of equal rank matters only where two cuts are equally good: then it is party's.
     """
     best, found = 0.0, False
-    n_levels, rank, at = columns.n_levels[j], work.rank, j * columns.n_rows
+    mean, variance = work.mean, work.variance
     for k in range(mean.size):
-        n_ranks = _rank_levels(
-            columns.values, at, n_levels, rows, start, end, response, k, mean, variance, work.count, work.linear,
-            work.key, work.order, rank,
-        )  # fmt: skip
-        _sort_by_rank(columns.values, at, rows, start, end, rank, n_ranks, work.place, work.value_of_row, work.spare)
+        n_ranks = _rank_levels(values, n_levels, rows, start, end, response, k, mean, variance, work)
+        _sort_by_rank(values, rows, start, end, n_ranks, work)
         for attempt in range(2):
             statistic, cut, admissible, second = _scan(
-                work.value_of_row, work.spare, start, end, response, mean, variance, low, high, left
+                work.value_of_row, work.spare, start, end, response, mean, variance, low, high, work.left
             )
             if attempt or second < NEARLY * statistic:
                 break
-            _sort_as_party(work.value_of_row, start, end, work.spare, work.sort_key, work.sort_index)
+            _sort_as_party(start, end, work)
         if admissible and statistic > best:
             best, found = statistic, True
             for c in range(n_levels):
-                goes_left[node, c] = rank[c] > cut
+                goes_left[c] = work.rank[c] > cut
     return best, found
 
 
-@_entry
-def cut_nodes(
-    columns, response, work, rows, start, size, chosen, min_leaf, minprob, cut, goes_left, seen, statistic, found
-):  # fmt: skip
-    """Cut each node of a level on its chosen variable, if any: fill `statistic`, `found`, and `cut` or `goes_left`.
+@jit(**_options)
+def cut_nodes(columns, response, work, rows, node_of_row, nodes, chosen, cursor, minbucket, minprob, goes_left, seen):
+    """Cut each node of a level on its chosen variable, if it has one and that has an admissible cut.
 
-    `seen` is whether each level of a factor occurs in the node.
+    `goes_left` and `seen` tell for each level of a factor whether it goes left, and whether it occurs in the node;
+    `cursor` is scratch.
     """
-    mean, variance, left, kept = work.mean, work.variance, work.left, work.kept
-    for node in range(start.size):
+    _sort_level(columns, chosen, node_of_row, nodes, cursor, work.ordered)
+    for node in range(nodes.size):
         j = chosen[node]
         if j < 0:
             continue
-        at = j * columns.n_rows
-        used, first, last = rows, np.int64(start[node]), np.int64(start[node] + size[node])
+        values = columns.values[j]
+        used, first, last = rows, nodes[node].start, nodes[node].start + nodes[node].n
         if columns.has_missing[j]:
-            used, first = kept, np.int64(0)
-            last = np.int64(_complete_rows(columns.values, at, rows, start[node], start[node] + size[node], kept))
+            last = np.int64(_complete_rows(values, rows, first, last, work.kept))
+            used, first = work.kept, np.int64(0)
         n = last - first
-        _response_means(used, first, last, response, mean)
-        _response_variances(used, first, last, response, mean, variance)
-        low = max(minprob * n + 1.0, min_leaf)
-        high = min((1.0 - minprob) * n - 1.0, n - min_leaf)
+        _response_means(used, first, last, response, work.mean)
+        _response_variances(used, first, last, response, work.mean, work.variance)
+        low = max(minprob * n + 1.0, minbucket)
+        high = min((1.0 - minprob) * n - 1.0, n - minbucket)
         if columns.kind[j] == FACTOR:
-            statistic[node], found[node] = _cut_factor(
-                columns, j, response, work, used, first, last, mean, variance, low, high, left, goes_left, node
-            )  # fmt: skip
-            for c in range(columns.n_levels[j]):
+            n_levels = columns.n_levels[j]
+            statistic, found = _cut_factor(
+                values, n_levels, response, work, used, first, last, low, high, goes_left[node]
+            )
+            for c in range(n_levels):
                 seen[node, c] = work.count[c] > 0.0
         else:
-            first = np.int64(start[node])
+            first = nodes[node].start
             for i in range(first, first + n):
-                work.value_of_row[work.ordered[i]] = columns.values[at + work.ordered[i]]
-            statistic[node], cut[node], found[node], _ = _scan(
-                work.value_of_row, work.ordered, first, first + n, response, mean, variance, low, high, left
-            )
+                work.value_of_row[work.ordered[i]] = values[work.ordered[i]]
+            statistic, nodes[node].cut, found, _ = _scan(
+                work.value_of_row, work.ordered, first, first + n, response, work.mean, work.variance, low, high,
+                work.left,
+            )  # fmt: skip
+        nodes[node].cut_statistic = statistic
+        if found:
+            nodes[node].variable = j
 
 
-# ---------------------------------------------------------------- step 4: partition
+# ---------------------------------------------------------------- step 3: partition
 
 
 @_inner
-def _goes_left(x, is_factor, cut, goes_left, node):
-    return goes_left[node, np.int64(x)] if is_factor else x <= cut[node]
+def _goes_left(x, is_factor, node, goes_left):
+    if np.isnan(x):
+        return node.missing_left
+    return goes_left[np.int64(x)] if is_factor else x <= node.cut
 
 
-@_entry
-def split_nodes(
-    columns, work, rows, start, size, chosen, cut, goes_left, mirrored, left_size, missing_left, node_of_row
-):
-    """Partition the rows of each node that is cut; number the children 0, 1, ... in `node_of_row`, -1 for leaves.
-
-    A factor of two levels is cut so that the first goes left, as for a number; if party has the opposite sides, the
-    node is `mirrored`.
-    """
+@jit(**_options)
+def split_nodes(columns, work, rows, nodes, goes_left, node_of_row):
+    """Partition the rows of each node that is cut; number the children 0, 1, ... in `node_of_row`, -1 for leaves."""
     children = 0
-    spare = work.spare
-    for node in range(start.size):
-        begin, end, j = start[node], start[node] + size[node], chosen[node]
+    for i in range(nodes.size):
+        node = nodes[i]
+        begin, end, j = node.start, node.start + node.n, node.variable
         if j < 0:
-            for i in range(begin, end):
-                node_of_row[rows[i]] = -1
+            for at in range(begin, end):
+                node_of_row[rows[at]] = -1
             continue
-        is_factor, place = columns.kind[j] == FACTOR, j * columns.n_rows
-        if is_factor and columns.n_levels[j] == 2 and not goes_left[node, 0]:
-            mirrored[node], goes_left[node, 0], goes_left[node, 1] = True, True, False
+        is_factor, values = columns.kind[j] == FACTOR, columns.values[j]
         balance = 0
-        for i in range(begin, end):
-            x = columns.values[place + rows[i]]
+        for at in range(begin, end):
+            x = values[rows[at]]
             if not np.isnan(x):
-                balance += 1 if _goes_left(x, is_factor, cut, goes_left, node) else -1
-        missing_left[node] = balance > 0 or (balance == 0 and mirrored[node])
-        at, kept = begin, 0
-        for i in range(begin, end):
-            row = rows[i]
-            x = columns.values[place + row]
-            to_left = missing_left[node] if np.isnan(x) else _goes_left(x, is_factor, cut, goes_left, node)
+                balance += 1 if _goes_left(x, is_factor, node, goes_left[i]) else -1
+        node.missing_left = balance > 0
+        into, kept = begin, 0
+        for at in range(begin, end):
+            row = rows[at]
+            to_left = _goes_left(values[row], is_factor, node, goes_left[i])
             node_of_row[row] = children if to_left else children + 1
             if to_left:
-                rows[at] = row
-                at += 1
+                rows[into] = row
+                into += 1
             else:
-                spare[kept] = row
+                work.spare[kept] = row
                 kept += 1
-        for i in range(kept):
-            rows[at + i] = spare[i]
-        left_size[node] = at - begin
+        for at in range(kept):
+            rows[into + at] = work.spare[at]
+        node.n_left = into - begin
         children += 2
-
-
-@_entry
-def impurities(response, rows, start, size, mean, variance, out):
-    """Sum of squares around the mean, or size times the Gini index, of each node."""
-    for node in range(start.size):
-        end = start[node] + size[node]
-        _response_means(rows, start[node], end, response, mean)
-        _response_variances(rows, start[node], end, response, mean, variance)
-        out[node] = 0.0
-        for k in range(mean.size):
-            out[node] += size[node] * variance[k]

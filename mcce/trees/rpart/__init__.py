@@ -1,3 +1,5 @@
-"""The trees of R's rpart, split by split."""
+"""The trees of R's rpart, bit for bit."""
 
-MAX_DEPTH = 30  # numbers of deeper nodes do not fit into R's integers
+from mcce.trees.rpart.tree import RpartTree, grow_rpart
+
+__all__ = ["RpartTree", "grow_rpart"]

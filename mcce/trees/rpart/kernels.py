@@ -1,17 +1,11 @@
-"""Numba kernels that grow and route rpart's trees; see `mcce.trees.rpart.tree`.
+"""Numba kernels that grow and route rpart's trees; see `mcce.trees.rpart.tree` for the rules.
 
-1. A numeric or ordered column is kept sorted: entries rank << 32 | row. Levels are codes, and their rows ascend.
+1. Numbers and ordered levels: the rows of each node are kept sorted by every such column, in R's order of equal values
+   (`sort_as_r`). Unordered levels: the rows are kept in the order of the data.
 2. Sums are sequential in R's order of rows, and quotients are computed as in R: the last bit decides between equally
-   good cuts. Products, which are cheap, only exclude cuts that cannot be best. `fused` rounds the sums of the Gini
-   index once per step, as an R with fused multiply-adds does (`mcce.base.fused`). Without weights of rows, no other
-   compared figure is rounded differently there.
-3. A side is LEFT or RIGHT as in R; UNKNOWN where a value is missing or a level absent from the node.
-
-Weights of rows multiply the terms of sums, as in R; `min_split` and `min_leaf` count rows. Without weights, `weights`
-is empty: one kernel handles both cases, because it takes long to compile.
-
-The arrays come in bundles made by `mcce.trees.rpart`: `Columns` (read only, except `packed`), `Rules`, `Nodes` and
-`Splits` (the result) and `Work` (scratch).
+   good cuts.
+3. A split sends a row LEFT, RIGHT or, where its value is missing or its level absent from the node, UNKNOWN.
+4. Nodes are stored in the order of R's frame: a node, the branch of its left child, the branch of its right child.
 """
 
 from __future__ import annotations
@@ -19,47 +13,96 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit, uint64
+from numba import njit
 
-from mcce.base.compiling import cached
-from mcce.base.fused import multiply_add
+from mcce._utils import jit
 
-UNKNOWN, LEFT, ABSENT, RIGHT = 0, 1, 2, 3  # the last three as in R's table of level splits
+UNKNOWN, LEFT, ABSENT, RIGHT = 0, 1, 2, 3  # the last three as in R's table `csplit`
 LEAF = -1
-MISSING_RANK = 0xFFFFFFFF
-ROW = 0xFFFFFFFF
+MAX_DEPTH = 30  # numbers of deeper nodes do not fit into R's integers
 _SORTED_BY_INSERTION = 11
 _SMALLEST_GAIN = 1e-10  # share of the largest improvement in the tree so far
-_SLACK = 1.0 - 1e-9  # a cut whose score by products is lower than the best by more than this cannot be better
-_LEAST_ROWS = 2
-_LEAST_AGREEMENT = 1e-10  # beyond the majority's; a smaller difference is rounding of weights
+_LEAST_ROWS = 2  # on each side of a surrogate
+_LEAST_AGREEMENT = 1e-10  # of a surrogate beyond the majority; less is rounding
 
-Columns = namedtuple("Columns", "unordered n_levels slot codes packed values offset has_missing matrix")
-Rules = namedtuple("Rules", "n_classes weight prior cp min_split min_leaf max_depth max_compete max_surrogate fused")
-Nodes = namedtuple("Nodes", "feature left number start size value risk complexity first_split n_compete n_surrogate")
-Splits = namedtuple("Splits", "feature count below improve cut adjusted sides_at")
-Best = namedtuple("Best", "feature count below improve cut adjusted place sides")
-Work = namedtuple(
-    "Work",
-    "order side spare_rows spare_packed entries y in_left in_right level_n level_w level_sum level_key level_order "
-    "table sides path stage bound sides_before n_splits risk_below",
+NODE = np.dtype(
+    [
+        ("number", np.int64),  # the root is 1, the children of k are 2k (left) and 2k + 1
+        ("variable", np.int64),  # column of the split; LEAF
+        ("right", np.int64),  # right child; the left one is the next node
+        ("start", np.int64),  # while growing: where the rows of the node begin
+        ("n", np.int64),
+        ("value", np.float64),  # mean, or most frequent class
+        ("risk", np.float64),  # sum of squares, or rows of other classes
+        ("complexity", np.float64),
+        ("split", np.int64),  # primary split; the surrogates follow
+        ("n_surrogates", np.int64),
+        ("branch_risk", np.float64),
+        ("branch_splits", np.int64),
+    ]
+)
+SPLIT = np.dtype(
+    [
+        ("variable", np.int64),
+        ("n", np.int64),  # rows with a known value; of a surrogate: training rows that it sent
+        ("below", np.int64),  # -1: smaller values go left, 1: right; 0 for unordered levels
+        ("improve", np.float64),  # of a surrogate: share of rows on which it agrees with the primary split
+        ("cut", np.float64),
+        ("adjusted", np.float64),  # of a surrogate: the same, beyond the majority
+    ]
 )
 
-_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
-_entry = cached(nogil=True, error_model="numpy")
+Columns = namedtuple("Columns", "matrix sorted_rows slot n_levels")  # n_levels: of unordered columns, else 0
+Rules = namedtuple("Rules", "n_classes weight cp minsplit minbucket maxdepth maxsurrogate")
+Work = namedtuple(
+    "Work",
+    "order side spare x y row in_left in_right level_n level_weight level_sum level_key level_order table sides "
+    "path stage middle last bound",
+)
+
+# without allocations, slices and array expressions, which take long to compile; integers begin as int64, because a
+# kernel is compiled again for each other type of integer
+_options = {"no_rewrites": True, "no_cfunc_wrapper": True, "_nrt": False}
+_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, **_options)
+
+
+def scratch(n: int, n_classes: int, width: int) -> Work:
+    """Return scratch arrays for `n` rows, `n_classes` classes and columns of up to `width` levels."""
+    depths = MAX_DEPTH + 2
+    return Work(
+        order=np.arange(n, dtype=np.int32),
+        side=np.empty(n, dtype=np.uint8),
+        spare=np.empty(n, dtype=np.int32),
+        x=np.empty(n),
+        y=np.empty(n),
+        row=np.empty(n, dtype=np.int32),
+        in_left=np.empty(n_classes),
+        in_right=np.empty(n_classes),
+        level_n=np.empty(width, dtype=np.int64),
+        level_weight=np.empty(width),
+        level_sum=np.empty(width),
+        level_key=np.empty(width),
+        level_order=np.empty(width, dtype=np.int64),
+        table=np.empty((width, n_classes)),
+        sides=np.empty(width, dtype=np.uint8),
+        path=np.empty(depths, dtype=np.int64),
+        stage=np.empty(depths, dtype=np.int64),
+        middle=np.empty(depths, dtype=np.int64),
+        last=np.empty(depths, dtype=np.int64),
+        bound=np.empty(depths),
+    )
 
 
 # ---------------------------------------------------------------- order of rows
 
 
-@_entry
-def sort_as_r(key, row):
+@jit(**_options)
+def sort_as_r(key, row, waiting):
     """Sort `key` in place, and `row` along with it, by quicksort around the median of first, middle and last value.
 
     The order of equal values affects all sums: a pair on the wrong sides of the median is swapped, a pair of equal
-    values is not; short pieces are sorted by insertion.
+    values is not; short pieces are sorted by insertion. `waiting` is scratch of shape (128, 2).
     """
-    waiting = np.empty((128, 2), dtype=np.int64)
     waiting[0, 0], waiting[0, 1] = 0, key.size - 1
     n_waiting = 1
     while n_waiting:
@@ -100,98 +143,43 @@ def sort_as_r(key, row):
 
 
 @_inner
-def _along(columns, feature, start, end, entries):
-    """Return the node's entries of a sorted column, those with a missing value left out."""
-    column = columns.packed[columns.slot[feature], start:end]
-    if not columns.has_missing[feature]:
-        return column
-    m = 0
-    for i in range(column.size):
-        entries[m] = column[i]
-        m += column[i] >> uint64(32) != MISSING_RANK
-    return entries[:m]
-
-
-@_inner
-def _row(entry):
-    return np.int64(entry & uint64(ROW))
+def _read_known(columns, j, start, end, y, work):
+    """Copy value, response and row of the node's rows in which column j is known, sorted by it if it has an order."""
+    m = np.int64(0)
+    for i in range(start, end):
+        row = work.order[i] if columns.n_levels[j] else columns.sorted_rows[columns.slot[j], i]
+        x = columns.matrix[j, row]
+        if not np.isnan(x):
+            work.x[m], work.y[m], work.row[m] = x, y[row], row
+            m += 1
+    return m
 
 
 # ------------------------------------------------------- cuts: numeric response
 
 
 @_inner
-def _evaluate_number(order, column, response, weights, y):
-    """Mean and sum of squares, along the rows of `order` or, if that is empty, along a sorted column."""
-    m = max(order.size, column.size)
-    total = 0.0
-    weight = 0.0
-    for i in range(m):
-        row = np.int64(order[i]) if order.size else _row(column[i])
-        y[i] = response[row]
-        if not weights.size:
-            total += y[i]
-        else:
-            total += y[i] * weights[row]
-            weight += weights[row]
-    if not weights.size:
-        weight = float(m)
-    mean = total / weight
-    square = 0.0
-    for i in range(m):
-        if not weights.size:
-            square += (y[i] - mean) * (y[i] - mean)
-        else:
-            row = np.int64(order[i]) if order.size else _row(column[i])
-            square += (y[i] - mean) * (y[i] - mean) * weights[row]
-    return mean, square
-
-
-@_inner
-def _cut_numbers(column, response, weights, min_leaf, y):
+def _cut_numbers(x, y, m, minbucket):
     """Best cut of a sorted column: decrease of the sum of squares, entry before the cut, sign (-1: small goes left)."""
-    m = column.size
     total = 0.0
-    weight = 0.0
     for i in range(m):
-        y[i] = response[_row(column[i])]
-        if not weights.size:
-            total += y[i]
-        else:
-            total += y[i] * weights[_row(column[i])]
-            weight += weights[_row(column[i])]
-    if not weights.size:
-        weight = float(m)
-    mean = total / weight
-    left = 0.0
-    n_left, n_right = 0.0, weight
-    best = 0.0
-    at = -1
-    below = 0
-    for i in range(m - min_leaf):
-        if not weights.size:
-            left += y[i] - mean
-        else:
-            left += (y[i] - mean) * weights[_row(column[i])]
-            n_left += weights[_row(column[i])]
-            n_right -= weights[_row(column[i])]
-        if i + 1 < min_leaf or column[i] >> uint64(32) == column[i + 1] >> uint64(32):
+        total += y[i]
+    mean = total / m
+    best = left = 0.0
+    at, below = np.int64(-1), np.int64(0)
+    for i in range(m - minbucket):
+        left += y[i] - mean
+        if i + 1 < minbucket or x[i] == x[i + 1]:
             continue
-        if not weights.size:
-            n_left, n_right = float(i + 1), float(m - i - 1)
-        square = left * left
-        if square * weight < best * (n_left * n_right) * _SLACK:
-            continue
-        score = square / n_left + square / n_right
+        score = left * left / (i + 1) + left * left / (m - i - 1)
         if score > best:
-            best = score
-            at = i
+            best, at = score, i
             below = -1 if left < 0.0 else 1
     return best, at, below
 
 
 @_inner
-def _order_levels(key, order, n):
+def _sort_levels(key, order, n):
     """Sort the first n levels in `order` by their key, stably."""
     for i in range(1, n):
         level = order[i]
@@ -203,130 +191,69 @@ def _order_levels(key, order, n):
 
 
 @_inner
-def _levels_numbers(
-    order, codes, n_levels, response, weights, min_leaf, level_n, level_w, level_sum, level_key, level_order, sides
-):
-    """Best cut of the levels in the order of their means: decrease, rows with a level, whether there is a cut."""
-    m = 0
+def _levels_numbers(m, n_levels, minbucket, work):
+    """Best cut of the levels in the order of their means: decrease of the sum of squares, whether there is a cut."""
     total = 0.0
-    weight = 0.0
     for c in range(n_levels):
-        level_n[c] = 0
-        level_w[c] = 0.0
-        level_sum[c] = 0.0
-        sides[c] = ABSENT
-    for i in range(order.size):
-        if codes[order[i]] < n_levels:
-            if not weights.size:
-                total += response[order[i]]
-                weight += 1.0
-            else:
-                total += response[order[i]] * weights[order[i]]
-                weight += weights[order[i]]
-            m += 1
-    mean = total / weight
-    for i in range(order.size):
-        c = codes[order[i]]
-        if c < n_levels:
-            level_n[c] += 1
-            if not weights.size:
-                level_w[c] += 1.0
-                level_sum[c] += response[order[i]] - mean
-            else:
-                level_w[c] += weights[order[i]]
-                level_sum[c] += (response[order[i]] - mean) * weights[order[i]]
-    present = 0
+        work.level_n[c] = 0
+        work.level_sum[c] = 0.0
+        work.sides[c] = ABSENT
+    for i in range(m):
+        total += work.y[i]
+    mean = total / m
+    for i in range(m):
+        c = np.int64(work.x[i])
+        work.level_n[c] += 1
+        work.level_sum[c] += work.y[i] - mean
+    present = np.int64(0)
     for c in range(n_levels):
-        if level_n[c]:
-            level_key[c] = level_sum[c] / level_w[c]
-            level_order[present] = c
+        if work.level_n[c]:
+            work.level_key[c] = work.level_sum[c] / work.level_n[c]
+            work.level_order[present] = c
             present += 1
-    _order_levels(level_key, level_order, present)
-    left = 0.0
-    n_left = 0
-    w_left, w_right = 0.0, weight
-    best = 0.0
-    at = -1
+    _sort_levels(work.level_key, work.level_order, present)
+    best = left = 0.0
+    at, n_left = -1, 0
     lower = True  # up to rounding, the first levels have the lower mean
     for i in range(present - 1):
-        n_left += level_n[level_order[i]]
-        w_left += level_w[level_order[i]]
-        w_right -= level_w[level_order[i]]
-        left += level_sum[level_order[i]]
-        n_right = m - n_left
-        if n_left >= min_leaf and n_right >= min_leaf:
-            score = left * left / w_left + left * left / w_right
+        n_left += work.level_n[work.level_order[i]]
+        left += work.level_sum[work.level_order[i]]
+        if n_left >= minbucket and m - n_left >= minbucket:
+            score = left * left / n_left + left * left / (m - n_left)
             if score > best:
-                best = score
-                at = i
-                lower = left < 0.0
+                best, at, lower = score, i, left < 0.0
     for i in range(present):
-        sides[level_order[i]] = LEFT if (i <= at) == lower else RIGHT
-    return best, m, at >= 0
+        work.sides[work.level_order[i]] = LEFT if (i <= at) == lower else RIGHT
+    return best, at >= 0
 
 
 # ---------------------------------------------------------- cuts: classes
 
 
 @_inner
-def _evaluate_classes(order, column, labels, weights, prior, in_node):
-    """Most frequent class (the first on ties), and the number, or weight, of rows of other classes.
-
-    Weights are summed along the rows of `order` or, if that is empty, along a sorted column.
-    """
-    for k in range(in_node.size):
-        in_node[k] = 0.0
-    best = 0
-    if not weights.size:
-        for i in range(order.size):
-            in_node[labels[order[i]]] += 1.0
-        for k in range(in_node.size):
-            if in_node[k] > in_node[best]:
-                best = k
-        risk = order.size - in_node[best]
-    else:
-        for i in range(max(order.size, column.size)):
-            row = np.int64(order[i]) if order.size else _row(column[i])
-            in_node[labels[row]] += weights[row]
-        risk = 0.0
-        for k in range(in_node.size):
-            others = 0.0
-            for j in range(in_node.size):
-                if j != k:
-                    others += in_node[j] * prior[j]
-            if k == 0 or others < risk:
-                best = k
-                risk = others
-    return float(best), risk
-
-
-@_inner
-def _plus(total, factor, share, fused):
-    """Total plus a side's weight times one class's part of its Gini index."""
-    part = share * (1.0 - share)
-    return multiply_add(factor, part, total) if fused else total + factor * part
-
-
-@_inner
-def _gini(weight, in_left, in_right, left, right, fused):
-    """Weighted Gini index of both sides."""
-    total = 0.0
+def _gini(weight, counts, total):
+    """Gini index of a group of rows, times its weight, added up class by class."""
+    index = 0.0
     for k in range(weight.size):
-        total = _plus(total, left, weight[k] * in_left[k] / left, fused)
-        total = _plus(total, right, weight[k] * in_right[k] / right, fused)
-    return total
+        share = weight[k] * counts[k] / total
+        index += total * (share * (1.0 - share))
+    return index
 
 
 @_inner
-def _gini_undivided(weight, in_node, total_weight, fused):
-    total = 0.0
+def _gini_of_both(weight, in_left, in_right, left, right):
+    """Weighted Gini index of both sides; the order of the terms is R's."""
+    index = 0.0
     for k in range(weight.size):
-        total = _plus(total, total_weight, weight[k] * in_node[k] / total_weight, fused)
-    return total
+        share = weight[k] * in_left[k] / left
+        index += left * (share * (1.0 - share))
+        share = weight[k] * in_right[k] / right
+        index += right * (share * (1.0 - share))
+    return index
 
 
 @_inner
-def _lower_class(weight, in_left, in_right, left, right):
+def _is_lower_class(weight, in_left, in_right, left, right):
     """Whether the mean class number is lower on the left."""
     mean_left = mean_right = 0.0
     for k in range(weight.size):
@@ -336,130 +263,74 @@ def _lower_class(weight, in_left, in_right, left, right):
 
 
 @_inner
-def _cut_classes(column, labels, weights, min_leaf, weight, in_left, in_right, fused):
+def _cut_classes(m, minbucket, weight, work):
     """Best cut of a sorted column: decrease of the Gini index, entry before the cut, sign (-1: small goes left)."""
-    m = column.size
+    x, y, in_left, in_right = work.x, work.y, work.in_left, work.in_right
     for k in range(weight.size):
         in_left[k] = in_right[k] = 0.0
-    right = 0.0
+    left = right = 0.0
     for i in range(m):
-        k = labels[_row(column[i])]
-        if not weights.size:
-            in_right[k] += 1.0
-            right += weight[k]
-        else:
-            in_right[k] += weights[_row(column[i])]
-            right += weight[k] * weights[_row(column[i])]
-    square_right = 0.0
-    for k in range(weight.size):
-        square_right += in_right[k] * in_right[k]
-    undivided = _gini_undivided(weight, in_right, right, fused)
-    left = square_left = top = 0.0
-    best = undivided
-    at = -1
-    below = 0
-    for i in range(m - min_leaf):
-        k = labels[_row(column[i])]
-        if not weights.size:
-            left += weight[k]
-            right -= weight[k]
-            square_left += 2.0 * in_left[k] + 1.0
-            square_right += 1.0 - 2.0 * in_right[k]
-            in_left[k] += 1.0
-            in_right[k] -= 1.0
-            n_left, n_right = float(i + 1), float(m - i - 1)
-        else:
-            w = weights[_row(column[i])]
-            left += weight[k] * w
-            right -= weight[k] * w
-            square_left += w * (2.0 * in_left[k] + w)
-            square_right += w * (w - 2.0 * in_right[k])
-            in_left[k] += w
-            in_right[k] -= w
-            n_left, n_right = left, right
-        if i + 1 < min_leaf or column[i] >> uint64(32) == column[i + 1] >> uint64(32):
+        k = np.int64(y[i])
+        in_right[k] += 1.0
+        right += weight[k]
+    undivided = best = _gini(weight, in_right, right)
+    at, below = np.int64(-1), np.int64(0)
+    for i in range(m - minbucket):
+        k = np.int64(y[i])
+        left += weight[k]
+        right -= weight[k]
+        in_left[k] += 1.0
+        in_right[k] -= 1.0
+        if i + 1 < minbucket or x[i] == x[i + 1]:
             continue
-        purity = square_left * n_right + square_right * n_left
-        if purity < top * (n_left * n_right) * _SLACK:
-            continue
-        score = _gini(weight, in_left, in_right, left, right, fused)
+        score = _gini_of_both(weight, in_left, in_right, left, right)
         if score < best:
-            best = score
-            at = i
-            top = purity / (n_left * n_right)
-            below = -1 if _lower_class(weight, in_left, in_right, left, right) else 1
+            best, at = score, i
+            below = -1 if _is_lower_class(weight, in_left, in_right, left, right) else 1
     return undivided - best, at, below
 
 
 @_inner
-def _count_levels(order, codes, n_levels, labels, weights, weight, level_n, level_sum, level_order, table, sides):
-    """Count rows and classes of each level and list those present: rows with a level, their weight, levels."""
-    for c in range(n_levels):
-        level_n[c] = 0
-        level_sum[c] = 0.0
-        sides[c] = ABSENT
-        for k in range(weight.size):
-            table[c, k] = 0.0
-    m = 0
-    total = 0.0
-    for i in range(order.size):
-        c = codes[order[i]]
-        if c < n_levels:
-            k = labels[order[i]]
-            level_n[c] += 1
-            if not weights.size:
-                level_sum[c] += weight[k]
-                table[c, k] += 1.0
-                total += weight[k]
-            else:
-                level_sum[c] += weight[k] * weights[order[i]]
-                table[c, k] += weights[order[i]]
-                total += weight[k] * weights[order[i]]
-            m += 1
-    present = 0
-    for c in range(n_levels):
-        if level_n[c]:
-            level_order[present] = c
-            present += 1
-    return m, total, present
-
-
-@_inner
-def _levels_classes(
-    order, codes, n_levels, labels, weights, min_leaf, weight, in_left, in_right, level_n, level_sum, level_key,
-    level_order, table, sides, fused,
-):  # fmt: skip
-    """Best partition of the levels: decrease of the Gini index, rows with a level, whether there is a partition.
+def _levels_classes(m, n_levels, minbucket, weight, work):
+    """Best partition of the levels: decrease of the Gini index, whether there is a partition.
 
     Two classes: a cut of the levels in the order of the first class's share. More: all subsets, each made from the one
     before by moving one level (a Gray code). The last level that the column can have never moves, present or not.
     """
-    m, right, present = _count_levels(
-        order, codes, n_levels, labels, weights, weight, level_n, level_sum, level_order, table, sides
-    )
+    level_n, level_weight, level_order, table = work.level_n, work.level_weight, work.level_order, work.table
+    in_left, in_right = work.in_left, work.in_right
+    for c in range(n_levels):
+        level_n[c] = 0
+        level_weight[c] = 0.0
+        work.sides[c] = ABSENT
+        for k in range(weight.size):
+            table[c, k] = 0.0
+    right = 0.0
+    for i in range(m):
+        c, k = np.int64(work.x[i]), np.int64(work.y[i])
+        level_n[c] += 1
+        level_weight[c] += weight[k]
+        table[c, k] += 1.0
+        right += weight[k]
     for k in range(weight.size):
         in_left[k] = in_right[k] = 0.0
-    for a in range(present):
-        c = level_order[a]
-        level_key[c] = weight[0] * table[c, 0] / level_sum[c]
-        for k in range(weight.size):
-            if not weights.size:
+    present = np.int64(0)
+    for c in range(n_levels):
+        if level_n[c]:
+            level_order[present] = c
+            work.level_key[c] = weight[0] * table[c, 0] / level_weight[c]
+            present += 1
+            for k in range(weight.size):
                 in_right[k] += table[c, k]
-    if weights.size:
-        for i in range(order.size):
-            if codes[order[i]] < n_levels:
-                in_right[labels[order[i]]] += weights[order[i]]
-    undivided = _gini_undivided(weight, in_right, right, fused)
+    undivided = best = _gini(weight, in_right, right)
     two = weight.size == 2
     n_steps = present - 1
     if two:
-        _order_levels(level_key, level_order, present)
+        _sort_levels(work.level_key, level_order, present)
     elif present:
         n_steps = (1 << (present - (level_order[present - 1] == n_levels - 1))) - 1
-    left = top = 0.0
-    n_left = 0
-    best = undivided
-    bits = chosen = np.int64(0)
+    left = 0.0
+    n_left = subset = chosen = np.int64(0)  # bit a: the level level_order[a] is in the left group
     lower = True
     for step in range(1, n_steps + 1):
         a = step - 1
@@ -468,557 +339,398 @@ def _levels_classes(
             while step >> a & 1 == 0:
                 a += 1
         c = level_order[a]
-        sign = -1 if bits >> a & 1 else 1
-        bits ^= 1 << a
+        sign = -1 if subset >> a & 1 else 1
+        subset ^= 1 << a
         n_left += sign * level_n[c]
-        left += sign * level_sum[c]
-        right -= sign * level_sum[c]
-        square_left = square_right = 0.0
+        left += sign * level_weight[c]
+        right -= sign * level_weight[c]
         for k in range(weight.size):
             in_left[k] += sign * table[c, k]
             in_right[k] -= sign * table[c, k]
-            square_left += in_left[k] * in_left[k]
-            square_right += in_right[k] * in_right[k]
-        n_right = m - n_left
-        if n_left < min_leaf or n_right < min_leaf:
+        if n_left < minbucket or m - n_left < minbucket:
             continue
-        if not weights.size:
-            w_left, w_right = float(n_left), float(n_right)
-        else:
-            w_left, w_right = left, right
-        purity = square_left * w_right + square_right * w_left
-        if purity < top * (w_left * w_right) * _SLACK:
-            continue
-        score = _gini(weight, in_left, in_right, left, right, fused)
+        score = _gini_of_both(weight, in_left, in_right, left, right)
         if score < best:
-            best = score
-            chosen = bits
-            top = purity / (w_left * w_right)
-            lower = _lower_class(weight, in_left, in_right, left, right)
+            best, chosen = score, subset
+            lower = _is_lower_class(weight, in_left, in_right, left, right)
     for a in range(present):
-        sides[level_order[a]] = LEFT if (chosen >> a & 1 == 1) == lower else RIGHT
-    return undivided - best, m, chosen != 0
+        work.sides[level_order[a]] = LEFT if (chosen >> a & 1 == 1) == lower else RIGHT
+    return undivided - best, chosen != 0
 
 
 # ------------------------------------------------------------------- surrogates
 
 
 @_inner
-def _surrogate_cut(column, side, weights, n_left, n_right, w_left, w_right, n_rows):
+def _surrogate_cut(x, row, m, side, n_left, n_right):
     """Cut of a sorted column that agrees best with the primary split: rows that agree, entry before the cut, sign.
 
-    The primary split sends `n_left` and `n_right` of the node's rows, of weights `w_left` and `w_right`. Either
-    direction may win, but only by agreeing with more rows, or weight, than the larger side has, and with two rows that
-    the primary split sends on each side. Other rows are not counted, though a cut may be next to them.
+    The primary split sends `n_left` and `n_right` of the node's rows. Either direction may win, but only by agreeing on
+    more rows than the larger side has, and with two rows that the primary split sends on each side.
     """
-    best = max(w_left, w_right)
-    if n_left + n_right < n_rows or column.size < n_rows:
-        n_left = n_right = 0
-        for i in range(column.size):
-            n_left += side[_row(column[i])] == LEFT
-            n_right += side[_row(column[i])] == RIGHT
-    at = -1
-    below = 0
-    n_below = 0
-    left_above, right_above = float(n_left), float(n_right)
-    left_below = right_below = 0.0
-    if weights.size:
-        left_above = right_above = 0.0
-        for i in range(column.size - 1, -1, -1):
-            row = _row(column[i])
-            left_above += weights[row] * (side[row] == LEFT)
-            right_above += weights[row] * (side[row] == RIGHT)
-    for i in range(column.size - 1):
-        row = _row(column[i])
-        copies = 1.0
-        if weights.size:
-            copies = weights[row]
-        if side[row] == LEFT:
-            left_above -= copies
-            left_below += copies
-            n_below += 1
-        elif side[row] == RIGHT:
-            right_above -= copies
-            right_below += copies
-            n_below += 1
-        straight = left_below + right_above
-        crossed = right_below + left_above
-        if straight <= best and crossed <= best:
+    best = max(n_left, n_right)
+    left_above = right_above = left_below = right_below = np.int64(0)
+    for i in range(m):
+        left_above += side[row[i]] == LEFT
+        right_above += side[row[i]] == RIGHT
+    at, below = np.int64(-1), np.int64(0)
+    for i in range(m - 1):
+        left_above -= side[row[i]] == LEFT
+        left_below += side[row[i]] == LEFT
+        right_above -= side[row[i]] == RIGHT
+        right_below += side[row[i]] == RIGHT
+        straight, crossed = left_below + right_above, right_below + left_above
+        if max(straight, crossed) <= best or x[i] == x[i + 1]:
             continue
-        tied = column[i] >> uint64(32) == column[i + 1] >> uint64(32)
-        if tied or n_below < _LEAST_ROWS or n_left + n_right - n_below < _LEAST_ROWS:
-            continue
-        best = max(straight, crossed)
-        below = -1 if straight >= crossed else 1
-        at = i
+        if min(left_below + right_below, left_above + right_above) >= _LEAST_ROWS:
+            best, at = max(straight, crossed), i
+            below = -1 if straight >= crossed else 1
     return best, at, below
 
 
 @_inner
-def _surrogate_levels(order, codes, n_levels, side, weights, level_n, level_w, level_sum, level_key, sides):
-    """Send each level with the majority of its rows, on ties with that of all; return the rows, or weight, that agree.
+def _surrogate_levels(m, n_levels, work):
+    """Send each level with the majority of its rows, on ties with that of all; return the number of rows that agree.
 
-    As in R, the result is 0 if fewer than two rows disagree. `level_sum` counts the rows that go left; `level_w` and
-    `level_key` are the weights of both sides.
+    As in R, the result is 0 if fewer than two rows disagree.
     """
+    level_n, level_left, sides = work.level_n, work.level_sum, work.sides
+    known = n_left = agree = np.int64(0)
     for c in range(n_levels):
         level_n[c] = 0
-        level_w[c] = level_key[c] = level_sum[c] = 0.0
-    known = agree_rows = 0
-    w_left = w_right = agree = 0.0
-    for i in range(order.size):
-        row = order[i]
-        if codes[row] < n_levels and side[row] != UNKNOWN:
+        level_left[c] = 0.0
+    for i in range(m):
+        side = work.side[work.row[i]]
+        if side != UNKNOWN:
+            c = np.int64(work.x[i])
             known += 1
-            level_n[codes[row]] += 1
-            copies = 1.0
-            if weights.size:
-                copies = weights[row]
-            if side[row] == LEFT:
-                level_sum[codes[row]] += 1.0
-                level_w[codes[row]] += copies
-                w_left += copies
-            else:
-                level_key[codes[row]] += copies
-                w_right += copies
+            level_n[c] += 1
+            level_left[c] += side == LEFT
+            n_left += side == LEFT
     for c in range(n_levels):
-        left, right = level_w[c], level_key[c]
-        sides[c] = LEFT if left > right or (left == right and w_left > w_right) else RIGHT
-        if sides[c] == LEFT:
-            agree_rows += level_sum[c]
-            agree += left
-        else:
-            agree_rows += level_n[c] - level_sum[c]
-            agree += right
+        left = np.int64(level_left[c])
+        right = level_n[c] - left
+        sides[c] = LEFT if left > right or (left == right and n_left > known - n_left) else RIGHT
+        agree += left if sides[c] == LEFT else right
         if level_n[c] == 0:
             sides[c] = ABSENT
-    return agree if known - agree_rows >= _LEAST_ROWS else 0.0
-
-
-# ------------------------------------------------------- the list of best splits
+    return agree if known - agree >= _LEAST_ROWS else np.int64(0)
 
 
 @_inner
-def _insert(best, n_best, most, feature, count, below, improve, cut, adjusted, n_levels, sides):
-    """Insert a split into the list, best first, after equally good ones; return the length of the list.
+def _insert_surrogate(splits, sides, first, n_listed, most, improve):
+    """Make room among the listed surrogates, best first, after equally good ones; return place and new number.
 
-    As in R, a full list of two is emptied first if the split is better than both.
+    The place is -1 if there is none. As in R, a full list of two is emptied first if the split is better than both.
     """
-    at = n_best
-    while at > 0 and best.improve[at - 1] < improve:
+    at = n_listed
+    while at > 0 and splits[first + at - 1].improve < improve:
         at -= 1
     if at == most:
-        return n_best
-    if most == 2 and n_best == 2 and at == 0:
-        n_best = at
-    last = min(n_best, most - 1)
-    spare = best.place[last]
-    for i in range(last, at, -1):
-        best.feature[i] = best.feature[i - 1]
-        best.count[i] = best.count[i - 1]
-        best.below[i] = best.below[i - 1]
-        best.improve[i] = best.improve[i - 1]
-        best.cut[i] = best.cut[i - 1]
-        best.adjusted[i] = best.adjusted[i - 1]
-        best.place[i] = best.place[i - 1]
-    best.feature[at] = feature
-    best.count[at] = count
-    best.below[at] = below
-    best.improve[at] = improve
-    best.cut[at] = cut
-    best.adjusted[at] = adjusted
-    best.place[at] = spare
-    for c in range(n_levels):
-        best.sides[spare, c] = sides[c]
-    return last + 1
+        return np.int64(-1), n_listed
+    if most == 2 and n_listed == 2 and at == 0:
+        n_listed = at
+    last = min(n_listed, most - 1)
+    for i in range(first + last, first + at, -1):
+        splits[i] = splits[i - 1]
+        for c in range(sides.shape[1]):
+            sides[i, c] = sides[i - 1, c]
+    return first + at, last + 1
 
 
 @_inner
-def _write_splits(best, n_best, splits, n_splits, all_sides, n_sides, n_levels):
-    """Append the list to the table of splits; the array of level sides grows as needed."""
-    for i in range(n_best):
-        feature = best.feature[i]
-        splits.feature[n_splits] = feature
-        splits.count[n_splits] = best.count[i]
-        splits.below[n_splits] = best.below[i]
-        splits.improve[n_splits] = best.improve[i]
-        splits.cut[n_splits] = best.cut[i]
-        splits.adjusted[n_splits] = best.adjusted[i]
-        splits.sides_at[n_splits] = -1
-        width = n_levels[feature]
-        if width:
-            if n_sides + width > all_sides.size:
-                wider = np.empty(2 * all_sides.size + width, dtype=np.uint8)
-                for c in range(n_sides):
-                    wider[c] = all_sides[c]
-                all_sides = wider
-            splits.sides_at[n_splits] = n_sides
-            for c in range(width):
-                all_sides[n_sides + c] = best.sides[best.place[i], c]
-            n_sides += width
-        n_splits += 1
-    return n_splits, all_sides, n_sides
-
-
-@_inner
-def _middle(columns, feature, column, at):
-    """Midpoint between the values of an entry and the next one."""
-    values, offset = columns.values, columns.offset[feature]
-    low = values[offset + np.int64(column[at] >> uint64(32))]
-    high = values[offset + np.int64(column[at + 1] >> uint64(32))]
-    return (low + high) / 2.0
-
-
-@_inner
-def _search(columns, rules, work, best, start, end, risk, response, labels, weights, largest):
-    """List the best split of each column; `largest` is the largest improvement in the tree so far."""
-    n_best = np.int64(0)
-    order = work.order[start:end]
-    for f in range(columns.n_levels.size):
-        n_levels = columns.n_levels[f]
-        cut = 0.0
-        below = np.int64(0)
-        if columns.unordered[f]:  # a column of levels may have no split
-            codes = columns.codes[columns.slot[f]]
-            if rules.n_classes:
-                improve, m, found = _levels_classes(
-                    order, codes, n_levels, labels, weights, rules.min_leaf, rules.weight, work.in_left,
-                    work.in_right, work.level_n, work.level_sum, work.level_key, work.level_order, work.table,
-                    work.sides, rules.fused,
-                )  # fmt: skip
-            else:
-                improve, m, found = _levels_numbers(
-                    order, codes, n_levels, response, weights, rules.min_leaf, work.level_n, work.level_w,
-                    work.level_sum, work.level_key, work.level_order, work.sides,
-                )  # fmt: skip
+def _find_surrogates(columns, rules, y, splits, sides, work, start, end, primary, n_left, n_right):
+    """List the splits of other columns that agree best with the primary one after it; return their number."""
+    n_listed = no_rows = np.int64(0)
+    larger = max(n_left, n_right)
+    for j in range(columns.n_levels.size):
+        if j == splits[primary].variable:
+            continue
+        m = _read_known(columns, j, start, end, y, work)
+        cut, at, below = 0.0, np.int64(-1), np.int64(0)
+        if columns.n_levels[j]:
+            agree = _surrogate_levels(m, columns.n_levels[j], work)
         else:
-            column = _along(columns, f, start, end, work.entries)
-            m = column.size
-            if m < 2 * rules.min_leaf or column[0] >> uint64(32) == column[m - 1] >> uint64(32):
+            agree, at, below = _surrogate_cut(work.x, work.row, m, work.side, n_left, n_right)
+            if at >= 0:
+                cut = (work.x[at] + work.x[at + 1]) / 2.0
+        share, majority = agree / (n_left + n_right), larger / (n_left + n_right)
+        if agree <= larger or (share - majority) / (1.0 - majority) <= _LEAST_AGREEMENT:
+            continue
+        place, n_listed = _insert_surrogate(splits, sides, primary + 1, n_listed, rules.maxsurrogate, share)
+        if place >= 0:
+            adjusted = (share - majority) / (1.0 - majority)
+            _write_split(splits, sides, place, j, no_rows, below, share, cut, adjusted, work, columns.n_levels[j])
+    return n_listed
+
+
+# ------------------------------------------------------------- one node
+
+
+@_inner
+def _write_split(splits, sides, at, variable, n, below, improve, cut, adjusted, work, n_levels):
+    split = splits[at]
+    split.variable, split.n, split.below, split.improve = variable, n, below, improve
+    split.cut, split.adjusted = cut, adjusted
+    for c in range(n_levels):
+        sides[at, c] = work.sides[c]
+
+
+@_inner
+def _search(columns, rules, y, splits, sides, work, start, end, risk, at_split, largest):
+    """Write the best split of a node, if it has one; `largest` is the largest improvement in the tree so far."""
+    best = 0.0
+    for j in range(columns.n_levels.size):
+        n_levels = columns.n_levels[j]
+        m = _read_known(columns, j, start, end, y, work)
+        cut, at, below = 0.0, np.int64(-1), np.int64(0)
+        if n_levels:
+            if rules.n_classes:
+                improve, found = _levels_classes(m, n_levels, rules.minbucket, rules.weight, work)
+            else:
+                improve, found = _levels_numbers(m, n_levels, rules.minbucket, work)
+        else:
+            if m < 2 * rules.minbucket or work.x[0] == work.x[m - 1]:
                 continue
             if rules.n_classes:
-                improve, at, below = _cut_classes(
-                    column, labels, weights, rules.min_leaf, rules.weight, work.in_left, work.in_right, rules.fused
-                )
+                improve, at, below = _cut_classes(m, rules.minbucket, rules.weight, work)
             else:
-                improve, at, below = _cut_numbers(column, response, weights, rules.min_leaf, work.y)
+                improve, at, below = _cut_numbers(work.x, work.y, m, rules.minbucket)
             found = at >= 0
-            if found:
-                cut = _middle(columns, f, column, at)
         if not found:
             continue
         if rules.n_classes == 0:
             improve /= risk
-        if improve > largest:
-            largest = improve
-        if improve > largest * _SMALLEST_GAIN:
-            n_best = _insert(best, n_best, rules.max_compete + 1, f, m, below, improve, cut, 0.0, n_levels, work.sides)
-    return n_best, largest
-
-
-@_inner
-def _find_surrogates(columns, rules, work, best, start, end, primary, weights, n_left, n_right, w_left, w_right):
-    """List the splits of the other columns that agree best with the primary one, which sends `n_left` and `n_right`."""
-    n_best = no_rows = np.int64(0)
-    order = work.order[start:end]
-    n_sent = w_left + w_right
-    larger = max(w_left, w_right)
-    for f in range(columns.n_levels.size):
-        if f == primary:
-            continue
-        n_levels = columns.n_levels[f]
-        cut = 0.0
-        below = np.int64(0)
-        if columns.unordered[f]:
-            codes = columns.codes[columns.slot[f]]
-            agree = _surrogate_levels(
-                order, codes, n_levels, work.side, weights, work.level_n, work.level_w, work.level_sum, work.level_key,
-                work.sides,
-            )  # fmt: skip
-        else:
-            column = _along(columns, f, start, end, work.entries)
-            agree, at, below = _surrogate_cut(column, work.side, weights, n_left, n_right, w_left, w_right, end - start)
+        largest = max(largest, improve)
+        if improve > best and improve > largest * _SMALLEST_GAIN:
+            best = improve
             if at >= 0:
-                cut = _middle(columns, f, column, at)
-        if agree > larger:
-            share = agree / n_sent
-            adjusted = (share - larger / n_sent) / (1.0 - larger / n_sent)
-            if adjusted > _LEAST_AGREEMENT:
-                n_best = _insert(
-                    best, n_best, rules.max_surrogate, f, no_rows, below, share, cut, adjusted, n_levels, work.sides
-                )
-    return n_best
-
-
-# ------------------------------------------------------------------ sending rows
+                cut = (work.x[at] + work.x[at + 1]) / 2.0
+            _write_split(splits, sides, at_split, j, m, below, improve, cut, 0.0, work, n_levels)
+    return best > 0.0, largest
 
 
 @_inner
-def _side_of(x, below, cut, sides_at, sides):
-    """Where a split sends a value: LEFT, RIGHT or UNKNOWN."""
+def _side_of(x, split, sides, n_levels):
+    """Where a split sends a value."""
     if np.isnan(x):
         return UNKNOWN
-    if sides_at >= 0:
-        side = np.int64(sides[sides_at + np.int64(x)])
+    if n_levels:
+        side = np.int64(sides[np.int64(x)])
         return UNKNOWN if side == ABSENT else side
-    return LEFT if (x < cut) == (below < 0) else RIGHT
+    return LEFT if (x < split.cut) == (split.below < 0) else RIGHT
 
 
 @_inner
-def _send_by_surrogates(columns, nodes, splits, all_sides, work, node, majority):
-    """Send the rows that the primary split does not send: by surrogates, then with the majority of the others.
-
-    Without a majority a row stays in the node, UNKNOWN.
-    """
-    first = nodes.first_split[node] + 1 + nodes.n_compete[node]
-    for i in range(nodes.start[node], nodes.start[node] + nodes.size[node]):
-        row = work.order[i]
-        side = np.int64(work.side[row])
-        s = first
-        while side == UNKNOWN and s < first + nodes.n_surrogate[node]:
-            x = columns.matrix[splits.feature[s], row]
-            side = _side_of(x, splits.below[s], splits.cut[s], splits.sides_at[s], all_sides)
-            splits.count[s] += side != UNKNOWN
-            s += 1
-        work.side[row] = majority if side == UNKNOWN else side
-
-
-@_inner
-def _partition(columns, work, start, end, first_side):
-    """Put the rows of `first_side` first, keeping their order, in all lists of rows; return where the others begin."""
-    rows = work.order[start:end]
-    at = kept = 0
-    for i in range(rows.size):
-        row = rows[i]
-        goes_first = work.side[row] == first_side
-        rows[at] = row
-        work.spare_rows[kept] = row
-        at += goes_first
-        kept += 1 - goes_first
-    for i in range(kept):
-        rows[at + i] = work.spare_rows[i]
-    for slot in range(columns.packed.shape[0]):
-        column = columns.packed[slot, start:end]
-        at = kept = 0
-        for i in range(column.size):
-            entry = column[i]
-            goes_first = work.side[_row(entry)] == first_side
-            column[at] = entry
-            work.spare_packed[kept] = entry
-            at += goes_first
+def _partition(columns, work, start, end, side):
+    """Put the rows of one side first, keeping their order, in all lists of rows; return where the others begin."""
+    begin_others = start
+    for slot in range(-1, columns.sorted_rows.shape[0]):
+        rows = work.order if slot < 0 else columns.sorted_rows[slot]
+        begin_others, kept = start, np.int64(0)
+        for i in range(start, end):
+            row = rows[i]
+            goes_first = work.side[row] == side
+            rows[begin_others] = row
+            work.spare[kept] = row
+            begin_others += goes_first
             kept += 1 - goes_first
         for i in range(kept):
-            column[at + i] = work.spare_packed[i]
-    return start + at if columns.packed.shape[0] else end - kept
+            rows[begin_others + i] = work.spare[i]
+    return begin_others
 
 
 @_inner
-def _split_node(
-    columns, rules, nodes, splits, work, best, n_best, node, weights, n_nodes, n_splits, all_sides, n_sides
-):
-    """Write the splits of a node, send its rows and make its children; return the arrays and counts that grow.
+def _split_node(columns, rules, y, nodes, splits, sides, work, node, primary):
+    """Find the surrogates of a node's primary split and partition its rows; return the ends of the two sides.
 
-    The first child is the one of small values, or of the first of two levels; else the left one.
+    A row that the primary split does not send goes by the first surrogate that knows it, else with the majority of the
+    others. Without a majority it stays in the node, and is put last.
     """
-    start, end = nodes.start[node], nodes.start[node] + nodes.size[node]
-    primary = n_splits
-    feature = best.feature[0]
-    nodes.feature[node] = feature
-    nodes.first_split[node] = primary
-    nodes.n_compete[node] = n_best - 1
-    n_splits, all_sides, n_sides = _write_splits(best, n_best, splits, n_splits, all_sides, n_sides, columns.n_levels)
-    below, cut, sides_at = splits.below[primary], splits.cut[primary], splits.sides_at[primary]
+    start, end = nodes[node].start, nodes[node].start + nodes[node].n
+    variable = splits[primary].variable
     n_left = n_right = np.int64(0)
-    w_left = w_right = 0.0
     for i in range(start, end):
         row = work.order[i]
-        side = _side_of(columns.matrix[feature, row], below, cut, sides_at, all_sides)
+        side = _side_of(columns.matrix[variable, row], splits[primary], sides[primary], columns.n_levels[variable])
         work.side[row] = side
         n_left += side == LEFT
         n_right += side == RIGHT
-    if not weights.size:
-        w_left, w_right = float(n_left), float(n_right)
-    else:
-        along = not columns.unordered[feature]
+    nodes[node].variable = variable
+    nodes[node].split = primary
+    nodes[node].n_surrogates = 0
+    majority = UNKNOWN
+    if rules.maxsurrogate:
+        nodes[node].n_surrogates = _find_surrogates(
+            columns, rules, y, splits, sides, work, start, end, primary, n_left, n_right
+        )
+        majority = LEFT if n_left > n_right else RIGHT if n_right > n_left else UNKNOWN
+    for i in range(start, end):
+        row = work.order[i]
+        side = np.int64(work.side[row])
+        s = primary
+        while side == UNKNOWN and s < primary + nodes[node].n_surrogates:
+            s += 1
+            j = splits[s].variable
+            side = _side_of(columns.matrix[j, row], splits[s], sides[s], columns.n_levels[j])
+            splits[s].n += side != UNKNOWN
+        work.side[row] = majority if side == UNKNOWN else side
+    middle = _partition(columns, work, start, end, np.int64(LEFT))
+    return middle, _partition(columns, work, middle, end, np.int64(RIGHT))
+
+
+@_inner
+def _add_node(columns, rules, y, nodes, work, node, number, start, end, complexity):
+    """Write a node without a split: its rows, value and risk.
+
+    R adds up the numbers of a node in the order of the first column, but those of the root in the order of the data.
+    """
+    rows = work.order
+    value = risk = 0.0
+    if rules.n_classes:
+        counts, most = work.in_left, 0
+        for k in range(counts.size):
+            counts[k] = 0.0
         for i in range(start, end):
-            row = _row(columns.packed[columns.slot[feature], i]) if along else np.int64(work.order[i])
-            w_left += weights[row] * (work.side[row] == LEFT)
-            w_right += weights[row] * (work.side[row] == RIGHT)
-    nodes.n_surrogate[node] = 0
-    if rules.max_surrogate:
-        n_best = _find_surrogates(
-            columns, rules, work, best, start, end, feature, weights, n_left, n_right, w_left, w_right
-        )
-        nodes.n_surrogate[node] = n_best
-        n_splits, all_sides, n_sides = _write_splits(
-            best, n_best, splits, n_splits, all_sides, n_sides, columns.n_levels
-        )
-    all_sent = n_left + n_right == end - start
-    if not all_sent:
-        majority = LEFT if w_left > w_right else RIGHT if w_right > w_left else UNKNOWN
-        if rules.max_surrogate == 0:
-            majority = UNKNOWN
-        _send_by_surrogates(columns, nodes, splits, all_sides, work, node, majority)
-    first_side = RIGHT if below > 0 or (columns.n_levels[feature] == 2 and all_sides[sides_at] == RIGHT) else LEFT
-    middle = _partition(columns, work, start, end, first_side)
-    if not all_sent:  # rows that stay in the node come last
-        end = _partition(columns, work, middle, end, LEFT + RIGHT - first_side)
-    nodes.left[node] = n_nodes
-    nodes.start[n_nodes], nodes.size[n_nodes] = start, middle - start
-    nodes.start[n_nodes + 1], nodes.size[n_nodes + 1] = middle, end - middle
-    nodes.number[n_nodes] = 2 * nodes.number[node] + (first_side == RIGHT)
-    nodes.number[n_nodes + 1] = 2 * nodes.number[node] + (first_side == LEFT)
-    return n_nodes + 2, n_splits, all_sides, n_sides
+            counts[np.int64(y[rows[i]])] += 1.0
+        for k in range(counts.size):
+            most = k if counts[k] > counts[most] else most
+        value = float(most)
+        risk = end - start - counts[most]
+    else:
+        if node > 0 and columns.n_levels[0] == 0:
+            rows = columns.sorted_rows[columns.slot[0]]
+        for i in range(start, end):
+            value += y[rows[i]]
+        value /= end - start
+        for i in range(start, end):
+            risk += (y[rows[i]] - value) * (y[rows[i]] - value)
+    added = nodes[node]
+    added.number, added.start, added.n, added.value, added.risk = number, start, end - start, value, risk
+    added.complexity = complexity
 
 
 # ---------------------------------------------------------------- the whole tree
 
 
 @_inner
-def _evaluate(columns, rules, nodes, work, node, response, labels, weights):
-    """Value and risk of a node; sums run along the first column, but in the root along the data."""
-    start, end = nodes.start[node], nodes.start[node] + nodes.size[node]
-    order = work.order[start:end]
-    column = work.entries[:0]
-    if node > 0 and not columns.unordered[0] and (rules.n_classes == 0 or weights.size):
-        column = columns.packed[columns.slot[0], start:end]
-        order = order[:0]
-    if rules.n_classes:
-        value, risk = _evaluate_classes(order, column, labels, weights, rules.prior, work.in_left)
-    else:
-        value, risk = _evaluate_number(order, column, response, weights, work.y)
-    nodes.value[node], nodes.risk[node] = value, risk
-
-
-@_inner
-def _close(nodes, work, node, complexity):
+def _close(nodes, node, complexity):
     """Make the node a leaf."""
-    nodes.feature[node] = LEAF
-    nodes.first_split[node] = LEAF
-    nodes.left[node] = nodes.n_compete[node] = nodes.n_surrogate[node] = 0
-    nodes.complexity[node] = complexity
-    work.risk_below[node] = nodes.risk[node]
-    work.n_splits[node] = 0
+    leaf = nodes[node]
+    leaf.variable = leaf.split = LEAF
+    leaf.right = leaf.n_surrogates = leaf.branch_splits = 0
+    leaf.complexity, leaf.branch_risk = complexity, leaf.risk
 
 
 @_inner
-def _weakest_link(nodes, work, node, left, right):
+def _weakest_link(nodes, node):
     """Decrease of risk per split of a branch, without its weaker side, then without both, if their decrease is smaller.
 
     Write the risk and the number of splits of the remaining branch.
     """
-    weaker, stronger = (left, right) if nodes.complexity[right] > nodes.complexity[left] else (right, left)
-    n_weak, n_strong = work.n_splits[weaker], work.n_splits[stronger]
-    weak, strong = work.risk_below[weaker], work.risk_below[stronger]
-    link = (nodes.risk[node] - (weak + strong)) / (n_weak + n_strong + 1)
-    if link > nodes.complexity[weaker]:
-        weak, n_weak = nodes.risk[weaker], 0
-        link = (nodes.risk[node] - (weak + strong)) / (n_strong + 1)
-        if link > nodes.complexity[stronger]:
-            strong, n_strong = nodes.risk[stronger], 0
-            link = nodes.risk[node] - (weak + strong)
-    work.risk_below[node] = weak + strong
-    work.n_splits[node] = n_weak + n_strong + 1
+    weaker, stronger = node + 1, nodes[node].right
+    if nodes[stronger].complexity <= nodes[weaker].complexity:
+        weaker, stronger = stronger, weaker
+    n_weak, n_strong = nodes[weaker].branch_splits, nodes[stronger].branch_splits
+    weak, strong = nodes[weaker].branch_risk, nodes[stronger].branch_risk
+    risk = nodes[node].risk
+    link = (risk - (weak + strong)) / (n_weak + n_strong + 1)
+    if link > nodes[weaker].complexity:
+        weak, n_weak = nodes[weaker].risk, 0
+        link = (risk - (weak + strong)) / (n_strong + 1)
+        if link > nodes[stronger].complexity:
+            strong, n_strong = nodes[stronger].risk, 0
+            link = risk - (weak + strong)
+    nodes[node].branch_risk = weak + strong
+    nodes[node].branch_splits = n_weak + n_strong + 1
     return link
 
 
-@_entry
-def grow_nodes(columns, rules, nodes, splits, work, best, response, labels, weights, all_sides):
-    """Grow the tree depth first, R's left child first; return numbers of nodes and splits, and the level sides.
+@jit(**_options)
+def grow_nodes(columns, rules, y, nodes, splits, sides, work, node_of_row):
+    """Grow the tree depth first; return the numbers of nodes and splits.
 
-    A node is visited three times: on the way down, between its children and on the way up.
+    A node is visited three times: on the way down, between its children and on the way up. `node_of_row` gets the last
+    node that each row reaches.
     """
-    nodes.start[0], nodes.size[0], nodes.number[0] = 0, work.order.size, 1
-    root = np.int64(0)
-    _evaluate(columns, rules, nodes, work, root, response, labels, weights)
-    alpha = rules.cp * nodes.risk[0]
-    nodes.complexity[0] = nodes.risk[0]
-    n_nodes, n_splits, n_sides = root + 1, root, root
-    largest = 0.0
-    depth = root
-    work.path[0] = work.stage[0] = 0
+    path, stage = work.path, work.stage
+    root, one, n = np.int64(0), np.int64(1), np.int64(y.size)
+    _add_node(columns, rules, y, nodes, work, root, one, root, n, 0.0)
+    nodes[0].complexity = nodes[0].risk
+    alpha = rules.cp * nodes[0].risk
+    n_nodes, n_splits, depth, largest = one, root, root, 0.0
+    path[0] = stage[0] = 0
     while depth >= 0:
-        node = work.path[depth]
-        if work.stage[depth] == 0:
-            bound = min(nodes.risk[node], nodes.complexity[node])
-            n_best = root
-            if nodes.size[node] >= rules.min_split and bound > alpha and depth < rules.max_depth:
-                start, end = nodes.start[node], nodes.start[node] + nodes.size[node]
-                n_best, largest = _search(
-                    columns, rules, work, best, start, end, nodes.risk[node], response, labels, weights, largest
+        node = path[depth]
+        start, end = nodes[node].start, nodes[node].start + nodes[node].n
+        if stage[depth] == 0:
+            bound = min(nodes[node].risk, nodes[node].complexity)
+            found = False
+            if nodes[node].n >= rules.minsplit and bound > alpha and depth < rules.maxdepth:
+                found, largest = _search(
+                    columns, rules, y, splits, sides, work, start, end, nodes[node].risk, n_splits, largest
                 )
-            if n_best == 0:
-                _close(nodes, work, node, alpha)
+            if not found:
+                _close(nodes, node, alpha)
                 depth -= 1
                 continue
-            work.bound[depth] = bound
-            work.sides_before[depth] = n_sides
-            n_nodes, n_splits, all_sides, n_sides = _split_node(
-                columns, rules, nodes, splits, work, best, n_best, node, weights, n_nodes, n_splits, all_sides, n_sides
+            work.middle[depth], work.last[depth] = _split_node(
+                columns, rules, y, nodes, splits, sides, work, node, n_splits
             )
-            if min(nodes.size[nodes.left[node]], nodes.size[nodes.left[node] + 1]) == 0:
+            if work.middle[depth] == start or work.middle[depth] == work.last[depth]:
                 # the midpoint of neighbouring floats equals one of them: there is no cut
-                n_nodes, n_splits, n_sides = nodes.left[node], nodes.first_split[node], work.sides_before[depth]
-                _close(nodes, work, node, 0.0)
+                _close(nodes, node, 0.0)
                 depth -= 1
                 continue
-            _evaluate(columns, rules, nodes, work, nodes.left[node], response, labels, weights)
-            _evaluate(columns, rules, nodes, work, nodes.left[node] + 1, response, labels, weights)
-        left = nodes.left[node] + (nodes.number[nodes.left[node]] & 1)
-        right = 2 * nodes.left[node] + 1 - left
-        if work.stage[depth] == 2:
-            complexity = _weakest_link(nodes, work, node, left, right)
-            nodes.complexity[node] = complexity
+            n_splits += 1 + nodes[node].n_surrogates
+            work.bound[depth] = bound
+            child, number, start, end = node + 1, 2 * nodes[node].number, start, work.middle[depth]
+        elif stage[depth] == 1:
+            left = node + 1
+            link = (nodes[node].risk - nodes[left].branch_risk) / (nodes[left].branch_splits + 1)
+            bound = min(work.bound[depth], max(link, nodes[node].risk - nodes[left].risk))
+            child, number, start, end = n_nodes, 2 * nodes[node].number + 1, work.middle[depth], work.last[depth]
+            nodes[node].right = child
+        else:
+            complexity = _weakest_link(nodes, node)
+            nodes[node].complexity = complexity
             if complexity <= alpha:  # the branch is removed
-                n_nodes, n_splits, n_sides = nodes.left[node], nodes.first_split[node], work.sides_before[depth]
-                _close(nodes, work, node, complexity)
+                n_nodes, n_splits = node + 1, nodes[node].split
+                _close(nodes, node, complexity)
             depth -= 1
             continue
-        child = left
-        bound = work.bound[depth]
-        if work.stage[depth] == 1:
-            child = right
-            link = (nodes.risk[node] - work.risk_below[left]) / (work.n_splits[left] + 1)
-            bound = min(bound, max(link, nodes.risk[node] - nodes.risk[left]))
-        nodes.complexity[child] = bound - alpha
-        work.stage[depth] += 1
+        _add_node(columns, rules, y, nodes, work, child, number, start, end, bound - alpha)
+        n_nodes = child + 1
+        stage[depth] += 1
         depth += 1
-        work.path[depth] = child
-        work.stage[depth] = 0
+        path[depth], stage[depth] = child, 0
     for node in range(n_nodes):  # parents come before their children
-        if nodes.feature[node] >= 0:
-            for child in range(nodes.left[node], nodes.left[node] + 2):
-                nodes.complexity[child] = min(nodes.complexity[child], nodes.complexity[node])
-    return n_nodes, n_splits, all_sides[:n_sides]
+        start, end = nodes[node].start, nodes[node].start + nodes[node].n
+        for i in range(start, end):
+            node_of_row[work.order[i]] = node
+        if nodes[node].variable >= 0:
+            for child in (node + 1, nodes[node].right):
+                nodes[child].complexity = min(nodes[child].complexity, nodes[node].complexity)
+    return n_nodes, n_splits
 
 
-@_entry
-def place_rows(start, size, order, leaf):
-    """Write the last node that each training row reached."""
-    for node in range(start.size):  # parents come before their children
-        for i in range(start[node], start[node] + size[node]):
-            leaf[order[i]] = node
-
-
-@_entry
-def route_rows(matrix, nodes, splits, sides, leaf):
-    """Route the columns of `matrix` through the tree: by primary split, surrogates, larger child; else they stay."""
-    for i in range(leaf.size):
-        node = 0
-        while nodes.feature[node] >= 0:
-            s = nodes.first_split[node]
-            last = s + nodes.n_compete[node] + nodes.n_surrogate[node]
-            side = _side_of(matrix[splits.feature[s], i], splits.below[s], splits.cut[s], splits.sides_at[s], sides)
-            s += nodes.n_compete[node]
-            while side == UNKNOWN and s < last:
+@jit(**_options)
+def route_rows(matrix, nodes, splits, sides, n_levels, may_stay, node_of_row):
+    """Route the columns of `matrix`: by primary split, surrogates, larger child; else they stay, or go left."""
+    for i in range(node_of_row.size):
+        node = np.int64(0)
+        while nodes[node].variable >= 0:
+            s = nodes[node].split
+            last = s + nodes[node].n_surrogates
+            side = UNKNOWN
+            while side == UNKNOWN and s <= last:
+                j = splits[s].variable
+                side = _side_of(matrix[j, i], splits[s], sides[s], n_levels[j])
                 s += 1
-                x = matrix[splits.feature[s], i]
-                side = _side_of(x, splits.below[s], splits.cut[s], splits.sides_at[s], sides)
-            first = nodes.left[node]
             if side == UNKNOWN:
-                if nodes.size[first] == nodes.size[first + 1]:
+                excess = nodes[node + 1].n - nodes[nodes[node].right].n
+                if excess == 0 and may_stay:
                     break
-                node = first + (nodes.size[first + 1] > nodes.size[first])
-            else:
-                node = first + ((side == LEFT) == (nodes.number[first] & 1 == 1))
-        leaf[i] = node
+                side = LEFT if excess >= 0 else RIGHT
+            node = node + 1 if side == LEFT else nodes[node].right
+        node_of_row[i] = node

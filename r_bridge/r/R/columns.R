@@ -1,114 +1,78 @@
-# Convert data frames for Python and back without changing a value; the Python part is mcce/rcompat/columns.py.
-#
-# A column is sent as its kind, its values as bytes, one byte per row that marks missing values, and the texts of codes.
-# Attributes that Python does not need (class, levels, zone, units, labels) are kept in a template and restored in the
-# result.
+# Data frames for Python and back, without changing a value. Columns travel as bytes with a mask of missing values, as
+# mcce/rcompat/from_r.py describes; class, levels, zone and other attributes are kept in a template and restored.
 
-SECONDS <- c(secs = 1, mins = 60, hours = 3600, days = 86400, weeks = 604800)
-NO_INTEGER64 <- as.raw(c(0, 0, 0, 0, 0, 0, 0, 0x80))
+KINDS <- c("double", "integer", "logical", "character", "factor", "ordered", "Date", "POSIXct")
 
 kind_of <- function(x, name, where) {
   cannot <- function(what, remedy) refuse("column '", name, "' of ", where, " is ", what, "; ", remedy)
+  if (is.data.frame(x) || !is.null(dim(x))) cannot("a table itself", "give its columns one by one.")
   if (inherits(x, "POSIXlt")) cannot("a POSIXlt, which is a list", "convert it by as.POSIXct().")
-  if (is.data.frame(x)) cannot("a data frame itself", "give its columns one by one.")
-  if (!is.null(dim(x))) cannot("a matrix or an array", "give its columns one by one.")
   if (is.list(x)) cannot("a list", "give a column with one value per row.")
-  if (inherits(x, "integer64") && is.double(x)) return("integer64")
-  if (is.factor(x)) return(if (is.ordered(x)) "ordered" else "factor")
-  is_number <- is.double(x) || is.integer(x)
-  for (kind in c("Date", "POSIXct", "difftime")) if (is_number && inherits(x, kind)) return(kind)
-  switch(typeof(x),
-    logical = , integer = , double = , character = typeof(x),
-    cannot(paste("of the type", typeof(x)), "numbers, logicals, text, factors, dates and durations are supported.")
-  )
+  for (class in c("difftime", "integer64")) {
+    if (inherits(x, class)) cannot(paste("of the class", class), "convert it by as.double().")
+  }
+  if (is.factor(x)) {
+    if (anyNA(levels(x))) cannot("a factor with the level NA", "name that level, or drop it by factor().")
+    return(if (is.ordered(x)) "ordered" else "factor")
+  }
+  if (is.numeric(unclass(x))) for (kind in c("Date", "POSIXct")) if (inherits(x, kind)) return(kind)
+  if (typeof(x) %in% KINDS) return(typeof(x))
+  cannot(paste("of the type", typeof(x)), "numbers, logicals, text, factors, dates and times are supported.")
 }
 
-# all attributes of a column, without its values
+# every column's name, kind, type and attributes
 template_of <- function(data, where = "data") {
   Map(function(x, name) {
     kept <- attributes(x)
     kept$names <- NULL
-    list(name = name, kind = kind_of(x, name, where), attributes = kept, type = typeof(x))
+    list(name = name, kind = kind_of(x, name, where), type = typeof(x), attributes = kept)
   }, unclass(data), names(data))
 }
 
-send_column <- function(x, template) {
-  kind <- template$kind
-  sent <- list(name = template$name, kind = kind, unit = template$unit)
-  missing <- if (kind == "integer64") {
-    bytes <- matrix(writeBin(as.double(unclass(x)), raw(), endian = "little"), 8)
-    colSums(bytes != NO_INTEGER64) == 0
-  } else {
-    is.na(unclass(x))
-  }
+send_column <- function(x, name, kind) {
+  sent <- list(name = name, kind = kind)
+  missing <- is.na(unclass(x))
   values <- unclass(x)
   attributes(values) <- NULL
-  states <- as.raw(missing)
   if (kind %in% c("factor", "ordered")) {
-    labels <- enc2utf8(levels(x))
-    sent$na_level <- match(NA, labels, 0L) - 1L
-    labels[is.na(labels)] <- ""
-    sent$texts <- writeBin(labels, raw())
+    sent$texts <- join_texts(levels(x), name)
     values <- values - 1L
   } else if (kind == "character") {
-    labels <- unique(values[!missing])
-    refuse_bytes(labels, template$name)
-    sent$texts <- writeBin(enc2utf8(labels), raw())
-    values <- match(values, labels) - 1L
-  } else if (kind %in% c("double", "Date", "POSIXct", "difftime")) {
-    values <- as.double(values)
-    states[is.nan(values)] <- as.raw(2)
-    sent$seconds <- switch(kind, Date = 86400, difftime = SECONDS[[attr(x, "units")]], 1)
-    if (kind == "POSIXct") sent$zone <- zone_of(x)
+    texts <- unique(values[!missing])
+    sent$texts <- join_texts(texts, name)
+    values <- match(values, texts) - 1L
   } else if (kind == "logical") {
     values <- as.integer(values)
+  } else if (kind %in% c("Date", "POSIXct")) {
+    values <- as.double(values)
+    if (kind == "POSIXct") sent$zone <- zone_of(x)
   }
-  if (kind != "integer64") values[missing] <- if (is.double(values)) 0 else 0L
-  sent$values <- writeBin(values, raw(), endian = "little")
-  sent$states <- if (any(missing)) states else raw()
+  values[missing] <- if (is.double(values)) 0 else 0L
+  sent$values <- write_bytes(values)
+  sent$missing <- if (any(missing)) as.raw(missing) else raw()
   sent
 }
 
-refuse_bytes <- function(texts, name) {
-  unreadable <- Encoding(texts) == "bytes" | !validUTF8(enc2utf8(texts))
-  if (any(unreadable)) refuse("column '", name, "' contains text in an unknown encoding; convert it by iconv().")
+join_texts <- function(texts, name) {
+  encoded <- enc2utf8(as.character(texts))
+  if (any(Encoding(texts) == "bytes" | !validUTF8(encoded))) {
+    refuse("column '", name, "' contains text in an unknown encoding; convert it by iconv().")
+  }
+  writeBin(encoded, raw())
+}
+
+write_bytes <- function(x) writeBin(x, raw(), endian = "little")
+
+split_texts <- function(bytes) {
+  texts <- readBin(bytes, "character", sum(bytes == 0))
+  Encoding(texts) <- "UTF-8"
+  texts
 }
 
 zone_of <- function(x) {
   zone <- attr(x, "tzone")
   if (is.null(zone) || !nzchar(zone[1])) zone <- suppressWarnings(Sys.timezone())
   if (length(zone) && !is.na(zone[1])) zone[1] else "UTC"
-}
-
-receive_column <- function(values, states, texts, n, template) {
-  kind <- template$kind
-  if (kind == "integer64") {
-    bytes <- matrix(values, 8)
-    if (length(states)) bytes[, states != 0] <- NO_INTEGER64
-    x <- readBin(as.vector(bytes), "double", n, endian = "little")
-  } else if (kind %in% c("double", "Date", "POSIXct", "difftime")) {
-    x <- readBin(values, "double", n, endian = "little")
-    if (length(states)) {
-      x[states == 1] <- NA_real_
-      x[states == 2] <- NaN
-    }
-    if (template$type == "integer") x <- as.integer(x)
-  } else {
-    x <- readBin(values, "integer", n, endian = "little")
-    if (kind %in% c("factor", "ordered", "character")) x <- x + 1L
-    if (length(states)) x[states != 0] <- NA_integer_
-    if (kind == "character") x <- split_texts(texts)[x]
-    if (kind == "logical") x <- as.logical(x)
-  }
-  attributes(x) <- template$attributes
-  x
-}
-
-# split texts that are terminated by zero bytes
-split_texts <- function(bytes) {
-  texts <- readBin(bytes, "character", sum(bytes == 0))
-  Encoding(texts) <- "UTF-8"
-  texts
 }
 
 as_plain_frame <- function(data, where) {
@@ -121,50 +85,43 @@ as_plain_frame <- function(data, where) {
   data
 }
 
-# encode a table for Python; `template` sets the unit of dates and the expected columns and kinds
-send_table <- function(data, where = "data", template = NULL) {
+send_table <- function(data, where = "data") {
   data <- as_plain_frame(data, where)
-  described <- template_of(data, where)
-  for (name in intersect(names(template), names(described))) described[[name]]$unit <- template[[name]]$unit
-  sent <- list(n_rows = nrow(data), columns = unname(Map(send_column, unclass(data), described)))
-  names <- attr(data, "row.names")
-  if (is.character(names)) {
-    sent$labels <- writeBin(enc2utf8(names), raw())
-  } else {
-    sent$index <- writeBin(as.integer(names), raw(), endian = "little")
-  }
+  send <- function(x, template) send_column(x, template$name, template$kind)
+  sent <- list(n_rows = nrow(data), columns = unname(Map(send, unclass(data), template_of(data, where))))
+  labels <- attr(data, "row.names")
+  if (is.character(labels)) sent$labels <- join_texts(labels, "row.names") else sent$index <- write_bytes(labels)
   sent
 }
 
-# decode rows from Python as a data frame with the columns of a template
-receive_parts <- function(parts, n, template) {
-  columns <- lapply(seq_along(template), function(j) {
-    receive_column(parts[[3 * j - 2]], parts[[3 * j - 1]], parts[[3 * j]], n, template[[j]])
-  })
-  as_frame(columns, vapply(template, `[[`, "", "name"), n)
-}
-
+# columns get the class and attributes of the template's column of their name
 receive_table <- function(sent, template = list()) {
-  columns <- lapply(sent$columns, function(each) {
-    known <- template[[each$name]]
-    if (is.null(known)) known <- plain_template(each)
-    receive_column(each$values, each$states, each$texts, sent$n_rows, known)
-  })
-  as_frame(columns, vapply(sent$columns, `[[`, "", "name"), sent$n_rows)
+  columns <- lapply(sent$columns, function(one) receive_column(one, sent$n_rows, template[[one$name]]))
+  names <- vapply(sent$columns, `[[`, "", "name")
+  structure(columns, names = as.character(names), class = "data.frame", row.names = .set_row_names(sent$n_rows))
 }
 
-plain_template <- function(sent) {
-  kept <- switch(sent$kind,
-    factor = list(levels = split_texts(sent$texts), class = "factor"),
-    ordered = list(levels = split_texts(sent$texts), class = c("ordered", "factor"))
-  )
-  list(name = sent$name, kind = sent$kind, attributes = kept, type = "double")
-}
-
-as_frame <- function(columns, names, n) {
-  structure(columns, names = as.character(names), class = "data.frame", row.names = .set_row_names(n))
-}
-
-receive_ids <- function(sent) {
-  if (is.null(sent$labels)) readBin(sent$index, "integer", length(sent$index) / 4, endian = "little") else split_texts(sent$labels)
+receive_column <- function(sent, n, template = NULL) {
+  is_double <- sent$kind %in% c("double", "Date", "POSIXct")
+  x <- readBin(sent$values, if (is_double) "double" else "integer", n, endian = "little")
+  if (length(sent$missing)) x[sent$missing != 0] <- NA
+  if (!is_double && length(sent$texts)) {
+    texts <- split_texts(sent$texts)
+    x <- x + 1L
+    if (is.null(template) && sent$kind != "character") {
+      return(factor(x, seq_along(texts), texts, ordered = sent$kind == "ordered"))
+    }
+    if (!length(template$attributes$levels)) {
+      x <- texts[x]
+    } else if (!identical(texts, template$attributes$levels)) {
+      x <- match(texts, template$attributes$levels)[x]
+    }
+  }
+  if (is.null(template)) return(switch(sent$kind, logical = as.logical(x), character = as.character(x), x))
+  if (template$kind == "Date" && sent$kind == "POSIXct") x <- x / 86400
+  if (identical(template$type, "integer")) x <- as.integer(x)
+  if (identical(template$type, "double")) x <- as.double(x)
+  if (template$kind %in% c("logical", "character")) x <- as.vector(x, template$kind)
+  attributes(x) <- template$attributes
+  x
 }

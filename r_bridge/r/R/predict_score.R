@@ -1,14 +1,13 @@
 #' The score of a model
 #'
 #' Returns one number for each row, to which the decision of [mcce()] and [explain_mcce()] refers. For a regression it is
-#' the prediction, for a classifier the probability of one class: the second of two, or `of`. Unlike with `predict()`, the
-#' score of a `glm` is on the scale of the response. The score of a `coxph` is the hazard relative to that at the means of
-#' the covariates; strata are an error, because hazards of different strata are not comparable. mlr3 puts the positive
-#' class first, regardless of the order of the levels, so `of` must be given.
+#' the prediction, for a classifier the probability of one class: the second of two, or `of`. Unlike with `predict()`,
+#' the score of a `glm` is on the scale of the response. mlr3 puts the positive class first, regardless of the order of
+#' the levels, so `of` must be given.
 #'
-#' Supported are models of `lm`, `glm`, rpart, party, partykit, ranger, nnet (`nnet()`, `multinom()`), mgcv, MASS (`polr()`,
-#' `lda()`), survival (`coxph()`), caret, mlr3, parsnip and workflows; for every other model `predict()` is called. If its
-#' result is not suitable, write a method, or pass a function of the rows to [mcce()].
+#' Supported are models of `lm`, `glm`, rpart, party, partykit, ranger, nnet (`nnet()`, `multinom()`), mgcv, MASS
+#' (`polr()`, `lda()`), caret, mlr3, parsnip and workflows; for every other model `predict()` is called. If its result is
+#' not suitable, write a method, or pass a function of the rows to [mcce()].
 #'
 #' @param model A fitted model, or a function of a data frame.
 #' @param newdata A data frame with the columns that the model was fitted to.
@@ -27,26 +26,26 @@ predict_score <- function(model, newdata, of = NULL, ...) UseMethod("predict_sco
 predict_score.default <- function(model, newdata, of = NULL, ...) {
   chances <- class_probabilities(model, newdata)
   if (is.null(chances)) return(as_numbers(stats::predict(model, newdata), model))
-  classes <- colnames(chances)
-  if (is.null(of)) {
-    if (ncol(chances) != 2) refuse_unnamed_class(model, classes)
-    of <- classes[2]
-  }
-  if (!as.character(of) %in% classes) {
-    refuse("the ", class(model)[1], " has no class '", of, "'; its classes are '", paste(classes, collapse = "', '"), "'.")
-  }
-  unname(chances[, as.character(of)])
-}
-
-refuse_unnamed_class <- function(model, classes) {
-  refuse(
-    "the ", class(model)[1], " has the classes '", paste(classes, collapse = "', '"),
-    "'; state the class of the score: decision = interval(low, high, of = \"", classes[1], "\")."
-  )
+  score_of(chances, model, if (is.null(of) && ncol(chances) == 2) colnames(chances)[2] else of)
 }
 
 #' @export
 predict_score.function <- function(model, newdata, of = NULL, ...) model(newdata)
+
+score_of <- function(chances, model, of) {
+  quoted <- paste0("'", colnames(chances), "'", collapse = ", ")
+  if (is.null(of)) {
+    refuse(
+      "the ", class(model)[1], " has the classes ", quoted, "; state the class of the score: ",
+      "decision = interval(low, high, of = \"", colnames(chances)[1], "\")."
+    )
+  }
+  of <- as.character(of)
+  if (!of %in% colnames(chances)) {
+    refuse("the ", class(model)[1], " has no class '", of, "'; its classes are ", quoted, ".")
+  }
+  unname(chances[, of])
+}
 
 #' @rdname predict_score
 #' @export
@@ -55,15 +54,14 @@ predict_label <- function(model, newdata, ...) UseMethod("predict_label")
 #' @export
 predict_label.default <- function(model, newdata, ...) {
   chances <- class_probabilities(model, newdata)
-  if (is.null(chances)) {
-    answer <- stats::predict(model, newdata)
-    return(if (is.factor(answer)) as.character(answer) else answer)
-  }
+  if (is.null(chances)) return(as_text(stats::predict(model, newdata)))
   colnames(chances)[max.col(chances, "first")]
 }
 
 #' @export
-predict_label.function <- function(model, newdata, ...) model(newdata)
+predict_label.function <- function(model, newdata, ...) as_text(model(newdata))
+
+as_text <- function(answer) if (is.factor(answer)) as.character(answer) else answer
 
 #' @rdname predict_score
 #' @export
@@ -81,13 +79,16 @@ as_numbers <- function(answer, model) {
       "that returns the probability, or give the wanted class as the decision."
     )
   }
-  if (length(dim(answer)) == 2 && ncol(answer) > 1) {
-    refuse("predict() of the ", class(model)[1], " returns ", ncol(answer), " columns; give a function that returns one number per row.")
+  if (NCOL(answer) > 1) {
+    refuse(
+      "predict() of the ", class(model)[1], " returns ", ncol(answer),
+      " columns; give a function that returns one number per row."
+    )
   }
   as.vector(unname(answer), "double")
 }
 
-# return the columns of two classes from the probability of the second one
+# the columns of two classes from the probability of the second one
 of_two <- function(chance, classes) {
   chance <- as.vector(unname(chance), "double")
   matrix(c(1 - chance, chance), ncol = 2, dimnames = list(NULL, classes))
@@ -99,32 +100,18 @@ by_class <- function(chances, classes = colnames(chances)) {
   chances
 }
 
-response_classes <- function(model) {
-  response <- tryCatch(stats::model.response(stats::model.frame(model)), error = function(e) NULL)
-  if (is.factor(response)) levels(response) else if (is.logical(response)) c("FALSE", "TRUE") else c("0", "1")
-}
-
 #' @export
 class_probabilities.glm <- function(model, newdata) {
   if (!model$family$family %in% c("binomial", "quasibinomial")) return(NULL)
-  of_two(stats::predict(model, newdata, type = "response"), response_classes(model))
+  response <- tryCatch(stats::model.response(stats::model.frame(model)), error = function(e) NULL)
+  classes <- if (is.factor(response)) levels(response) else if (is.logical(response)) c("FALSE", "TRUE") else c("0", "1")
+  of_two(stats::predict(model, newdata, type = "response"), classes)
 }
 
 #' @export
 predict_score.glm <- function(model, newdata, of = NULL, ...) {
   if (!is.null(of)) return(NextMethod())
   as_numbers(stats::predict(model, newdata, type = "response"), model)
-}
-
-#' @export
-predict_score.coxph <- function(model, newdata, of = NULL, ...) {
-  if (length(attr(stats::terms(model), "specials")$strata)) {
-    refuse(
-      "the coxph has strata, each with its own baseline hazard, so hazards of different strata are not comparable; ",
-      "give a function of the rows that returns one number, such as a probability of survival."
-    )
-  }
-  as_numbers(stats::predict(model, newdata, type = "risk", reference = "sample"), model)
 }
 
 #' @export
@@ -144,26 +131,19 @@ class_probabilities.party <- function(model, newdata) {
 class_probabilities.BinaryTree <- function(model, newdata) {
   response <- methods::slot(methods::slot(model, "responses"), "variables")[[1]]
   if (!is.factor(response)) return(NULL)
-  chances <- party::treeresponse(model, newdata = newdata)
-  by_class(do.call(rbind, chances), levels(response))
+  by_class(do.call(rbind, party::treeresponse(model, newdata = newdata)), levels(response))
 }
 
 #' @export
 class_probabilities.RandomForest <- class_probabilities.BinaryTree
 
 #' @export
-predict_score.BinaryTree <- function(model, newdata, of = NULL, ...) {
-  if (!is.null(class_probabilities(model, newdata[1, , drop = FALSE]))) return(predict_score.default(model, newdata, of))
-  as_numbers(unlist(party::treeresponse(model, newdata = newdata)), model)
-}
-
-#' @export
-predict_score.RandomForest <- predict_score.BinaryTree
-
-#' @export
 class_probabilities.ranger <- function(model, newdata) {
   if (model$treetype == "Classification") {
-    refuse("the ranger model predicts classes, not probabilities; fit it with probability = TRUE, or give the wanted class as the decision.")
+    refuse(
+      "the ranger model predicts classes, not probabilities; fit it with probability = TRUE, or give the wanted class ",
+      "as the decision."
+    )
   }
   if (model$treetype != "Probability estimation") return(NULL)
   by_class(stats::predict(model, newdata, num.threads = 1)$predictions)
@@ -177,109 +157,69 @@ predict_label.ranger <- function(model, newdata, ...) {
 
 #' @export
 class_probabilities.nnet <- function(model, newdata) {
-  classes <- model$lev
-  if (is.null(classes)) return(NULL)
+  if (is.null(model$lev)) return(NULL)
   chances <- stats::predict(model, newdata, type = "raw")
-  if (length(classes) == 2) of_two(chances, classes) else by_class(rbind(chances), classes)
+  if (length(model$lev) == 2) of_two(chances, model$lev) else by_class(rbind(chances), model$lev)
 }
 
 #' @export
 class_probabilities.multinom <- function(model, newdata) {
   chances <- stats::predict(model, newdata, type = "probs")
   if (length(model$lev) == 2) return(of_two(chances, model$lev))
-  if (is.null(dim(chances))) chances <- matrix(chances, nrow = nrow(newdata), byrow = TRUE)
-  by_class(chances, model$lev)
+  by_class(matrix(chances, nrow(newdata)), model$lev)
 }
 
 #' @export
 class_probabilities.polr <- class_probabilities.multinom
 
 #' @export
-class_probabilities.lda <- function(model, newdata) {
-  chances <- stats::predict(model, newdata)$posterior
-  by_class(chances)
-}
+class_probabilities.lda <- function(model, newdata) by_class(stats::predict(model, newdata)$posterior)
 
 #' @export
 class_probabilities.qda <- class_probabilities.lda
 
-# caret drops rows with missing values by default
+# models of caret, which drop rows with missing values by default
 #' @export
 class_probabilities.train <- function(model, newdata) {
   if (model$modelType != "Classification") return(NULL)
-  if (is.null(model$modelInfo$prob)) refuse("caret's method \"", model$method, "\" predicts classes only; ", CLASSES_ONLY)
-  chances <- suppressWarnings(stats::predict(model, newdata, type = "prob", na.action = stats::na.pass))
-  if (nrow(chances) && all(is.na(chances))) {
-    refuse("the train object has no probabilities; train it with trainControl(classProbs = TRUE), or give the wanted class as the decision.")
-  }
-  by_class(chances)
-}
-
-#' @export
-predict_score.train <- function(model, newdata, of = NULL, ...) {
-  if (model$modelType == "Classification") return(NextMethod())
-  as_numbers(stats::predict(model, newdata, na.action = stats::na.pass), model)
+  by_class(stats::predict(model, newdata, type = "prob", na.action = stats::na.pass))
 }
 
 #' @export
 predict_label.train <- function(model, newdata, ...) {
-  if (model$modelType != "Classification") return(NextMethod())
-  as.character(stats::predict(model, newdata, type = "raw", na.action = stats::na.pass))
+  as_text(stats::predict(model, newdata, na.action = stats::na.pass))
 }
 
-CLASSES_ONLY <- "give the wanted class as the decision, or use a model with probabilities."
-
-# Learners of mlr3, including tuned ones and graphs, have the class Learner and a task type.
-learner_answers <- function(model, newdata) {
-  if (is.null(model$model)) refuse("the ", class(model)[1], " was not trained; call its $train(task) first.")
-  model$predict_newdata(newdata)
-}
-
+# learners of mlr3, including tuned ones and graphs
 #' @export
 class_probabilities.Learner <- function(model, newdata) {
   if (model$task_type != "classif") return(NULL)
-  chances <- learner_answers(model, newdata)$prob
-  if (is.null(chances)) {
-    refuse("the ", class(model)[1], " predicts classes only; set its predict_type to \"prob\" and train it, or give the wanted class as the decision.")
-  }
-  by_class(chances)
+  chances <- model$predict_newdata(newdata)$prob
+  if (!is.null(chances)) return(by_class(chances))
+  refuse(
+    "the ", class(model)[1], " predicts classes only; set its predict_type to \"prob\" and train it, or give the ",
+    "wanted class as the decision."
+  )
 }
 
 #' @export
 predict_score.Learner <- function(model, newdata, of = NULL, ...) {
-  if (model$task_type != "classif") return(as_numbers(learner_answers(model, newdata)$response, model))
-  if (is.null(of)) refuse_unnamed_class(model, colnames(class_probabilities(model, newdata[seq_len(min(1, nrow(newdata))), , drop = FALSE])))
-  NextMethod()
+  if (model$task_type != "classif") return(as_numbers(model$predict_newdata(newdata)$response, model))
+  score_of(class_probabilities(model, newdata), model, of)
 }
 
 #' @export
-predict_label.Learner <- function(model, newdata, ...) {
-  answer <- learner_answers(model, newdata)$response
-  if (is.factor(answer)) as.character(answer) else answer
-}
+predict_label.Learner <- function(model, newdata, ...) as_text(model$predict_newdata(newdata)$response)
 
-# Models of parsnip, alone and in a workflow
-is_classifier <- function(model) {
-  mode <- if (inherits(model, "workflow")) model$fit$fit$spec$mode else model$spec$mode
-  if (is.null(mode)) refuse("the ", class(model)[1], " was not fitted; call fit() first.")
-  mode == "classification"
-}
-
+# models of parsnip, alone and in a workflow
 #' @export
 class_probabilities.model_fit <- function(model, newdata) {
-  if (!is_classifier(model)) return(NULL)
+  spec <- if (inherits(model, "workflow")) model$fit$fit$spec else model$spec
+  if (is.null(spec)) refuse("the ", class(model)[1], " was not fitted; call fit() first.")
+  if (spec$mode != "classification") return(NULL)
   chances <- stats::predict(model, newdata, type = "prob")
   by_class(chances, sub("^\\.pred_", "", names(chances)))
 }
 
 #' @export
 class_probabilities.workflow <- class_probabilities.model_fit
-
-#' @export
-predict_label.model_fit <- function(model, newdata, ...) {
-  if (!is_classifier(model)) return(NextMethod())
-  as.character(stats::predict(model, newdata, type = "class")[[1]])
-}
-
-#' @export
-predict_label.workflow <- predict_label.model_fit

@@ -1,18 +1,20 @@
-"""norm, normrank and donors: calibration, `proper` draws, restricted draws, densities. Level of all tests: 1e-4."""
+"""norm, its transformations and normrank: calibration, `proper` draws, restricted draws, densities. Level: 1e-4."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import integrate, special, stats
 
-import mcce
-from mcce import SamplerError, Within
+from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from mcce.samplers.parametric.linear import fit_linear
-from mcce.table import Table
-from tests.samplers.parametric.problem import encode
+from mcce.samplers.linear import NormRankSampler, NormSampler, fit_linear, normal_scores
+from mcce.samplers.pmm import PmmSampler
+from mcce.samplers.within import Within
+from tests.samplers.parametric.fixtures import at, encode
 
 LEVEL = 1e-4
+BACK = {"log": np.exp, "sqrt": np.square, "cuberoot": lambda z: z**3}
+TRANSFORMS = pytest.mark.parametrize("transform", BACK)
 
 
 def linear_data(n=2000, seed=0, decimals=None):
@@ -24,48 +26,43 @@ def linear_data(n=2000, seed=0, decimals=None):
     return encode(pd.DataFrame({"x": x, "f": np.array(["u", "v"])[f], "y": y}))
 
 
-def at(given, x, f, n):
-    return Table(given.features, np.tile([x, f], (n, 1)))
+def transformed_data(transform, n=2000, decimals=None):
+    """z = 2 + x + 0.5 e is the transformed target."""
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-1.0, 1.0, n)
+    z = 2.0 + x + 0.5 * rng.normal(size=n)
+    y = BACK[transform](np.maximum(z, 0.01) if transform == "sqrt" else z)
+    return encode(pd.DataFrame({"x": x, "y": y if decimals is None else np.round(y, decimals)}))
 
 
-# ---- proper
+def draw(fitted, given, within=None, seed=1):
+    return fitted.distribution(given).sample(RowStreams.from_seed(seed, given.n_rows), within)
+
+
+# ---- estimates
 
 
 def test_ridge_regression_recovers_least_squares():
     given, target = linear_data()
     x = np.column_stack([np.ones(2000), given.matrix])
     beta, rss = np.linalg.lstsq(x, target.values, rcond=None)[:2]
-    fitted = mcce.NormSampler().fit(given, target)
+    fitted = NormSampler().fit(given, target)
     np.testing.assert_allclose(fitted.coef_, beta, atol=1e-4)
     assert fitted.sigma_ == pytest.approx(np.sqrt(rss[0] / (2000 - 4)), rel=1e-4)
 
 
-@pytest.mark.slow
 def test_proper_parameters_follow_their_posterior():
     given, target = linear_data(n=12)
     fit = fit_linear(given.matrix, target.values)
-    draws = [mcce.NormSampler(proper=True, random_state=s).fit(given, target) for s in range(500)]
-    sigma = np.array([d.sigma_ for d in draws])
-    beta = np.array([d.coef_ for d in draws])
+    draws = [NormSampler(proper=True, random_state=s).fit(given, target) for s in range(500)]
+    sigma, beta = np.array([d.sigma_ for d in draws]), np.array([d.coef_ for d in draws])
     assert stats.kstest(fit.rss / sigma**2, stats.chi2(12 - 3).cdf).pvalue > LEVEL
-    # standardised by their own sigma, coefficients are normal with covariance V
+    # standardised by their own sigma, coefficients are normal with covariance V, and independent of sigma
     z = np.linalg.solve(np.linalg.cholesky(fit.covariance), ((beta - fit.beta) / sigma[:, None]).T)
-    for row in z:
-        assert stats.kstest(row, "norm").pvalue > LEVEL
-    assert stats.kstest((z**2).sum(axis=0), stats.chi2(3).cdf).pvalue > LEVEL
-    # and are independent of it: with another sigma they would be t-distributed
+    assert all(stats.kstest(row, "norm").pvalue > LEVEL for row in z)
     assert stats.spearmanr((z**2).sum(axis=0), sigma).pvalue > LEVEL
-
-
-def test_proper_draws_depend_on_the_seed_and_on_the_target_only():
-    given, target = linear_data(n=40)
-    a, b, c = (mcce.NormSampler(proper=True, random_state=s).fit(given, target).coef_ for s in (1, 1, 2))
-    np.testing.assert_array_equal(a, b)
-    assert (a != c).all()
-    other = encode(pd.DataFrame({"x": given.matrix[:, 0], "z": target.values}), "z")
-    same_name = encode(pd.DataFrame({"x": given.matrix[:, 0], "y": target.values}))
-    d, e = (mcce.NormSampler(proper=True).fit(*data).coef_ for data in (other, same_name))
-    assert (d != e).all()
+    again = NormSampler(proper=True, random_state=0).fit(given, target)
+    np.testing.assert_array_equal(again.coef_, draws[0].coef_)
 
 
 # ---- calibration
@@ -74,161 +71,201 @@ def test_proper_draws_depend_on_the_seed_and_on_the_target_only():
 @pytest.mark.parametrize("x", [-1.0, 0.3, 2.0])
 def test_norm_is_calibrated(x):
     given, target = linear_data(n=20_000)
-    fitted = mcce.NormSampler().fit(given, target)
-    drawn = fitted.sample(at(given, x, 1.0, 4000), RowStreams.from_seed(1, 4000))
+    drawn, _ = draw(NormSampler().fit(given, target), at(given, [x, 1.0], 4000))
     assert stats.kstest(drawn, stats.norm(3.0 + 2.0 * x - 1.5, 0.7).cdf).pvalue > LEVEL
 
 
-@pytest.mark.parametrize("sampler", [mcce.NormRankSampler(), mcce.PmmSampler(), mcce.PmmSampler(smoothing="density")])
-def test_donors_are_calibrated(sampler):
+@pytest.mark.parametrize("sampler", [NormRankSampler(), PmmSampler(n_donors=10)], ids=repr)
+def test_draws_of_training_values_are_calibrated(sampler):
     given, target = linear_data(n=20_000)
-    fitted = sampler.fit(given, target)
-    rng = np.random.default_rng(5)
-    x, f = rng.normal(size=4000), rng.integers(0, 2, 4000)
-    drawn = fitted.sample(Table(given.features, np.column_stack([x, f])), RowStreams.from_seed(1, 4000))
-    residual = (drawn - (3.0 + 2.0 * x - 1.5 * f)) / 0.7
-    kernel = fitted.smoother_.bandwidth / 0.7 if sampler.smoothing else 0.0
-    # the donors are 20 000 fixed values, and the regression of ranks is not exactly linear here
-    assert np.abs([residual.mean(), residual.std() - np.hypot(1.0, kernel)]).max() < 0.05
-    assert stats.ks_2samp(drawn, target.values).pvalue > LEVEL
+    fresh, _ = linear_data(n=4000, seed=5)
+    drawn, _ = draw(sampler.fit(given, target), fresh)
+    residual = (drawn - (3.0 + 2.0 * fresh.matrix[:, 0] - 1.5 * fresh.matrix[:, 1])) / 0.7
+    # the donors are 20,000 fixed values, and the regression of ranks is not exactly linear here
+    assert np.abs([residual.mean(), residual.std() - 1.0]).max() < 0.05
+    assert np.isin(drawn, target.values).all()
 
 
 def test_normrank_is_calibrated_under_its_own_model():
-    """A monotone transform of the model with normal margins: exactly what normrank assumes."""
+    """A monotone transform of a normal model with a standard normal margin: exactly what normrank assumes."""
     rng = np.random.default_rng(2)
     x = rng.normal(size=20_000)
-    z = 0.8 * x + 0.6 * rng.normal(size=x.size)
-    given, target = encode(pd.DataFrame({"x": x, "y": np.exp(2.0 * z)}))
-    fitted = mcce.NormRankSampler().fit(given, target)
-    drawn = fitted.sample(Table(given.features, np.full((2000, 1), 1.0)), RowStreams.from_seed(1, 2000))
+    given, target = encode(pd.DataFrame({"x": x, "y": np.exp(2.0 * (0.8 * x + 0.6 * rng.normal(size=x.size)))}))
+    fitted = NormRankSampler().fit(given, target)
+    drawn, _ = draw(fitted, at(given, [1.0], 2000))
     assert stats.kstest(np.log(drawn) / 2.0, stats.norm(0.8, 0.6).cdf).pvalue > LEVEL
+    values = np.exp(2.0 * np.linspace(-0.4, 2.0, 2000))
+    expected = stats.norm.logpdf(np.log(values) / 2.0, 0.8, 0.6) - np.log(2.0 * values)
+    found = fitted.distribution(at(given, [1.0], 2000)).log_density(values)
+    assert np.abs(found - expected).mean() < 0.1
 
 
-def test_norm_draws_have_the_decimals_of_the_data():
+@TRANSFORMS
+def test_parameters_and_draws_of_a_transformed_process(transform):
+    given, target = transformed_data(transform)
+    fitted = NormSampler(transform=transform).fit(given, target)
+    np.testing.assert_allclose(fitted.coef_, [2.0, 1.0], atol=0.06)
+    assert fitted.sigma_ == pytest.approx(0.5, abs=0.03)
+    root = {"log": np.log, "sqrt": np.sqrt, "cuberoot": np.cbrt}[transform](draw(fitted, given)[0])
+    assert stats.kstest(stats.norm.cdf(root, 2.0 + given.matrix[:, 0], 0.5), "uniform").pvalue > LEVEL
+
+
+def test_draws_have_the_grid_of_the_column():
     for decimals in (0, 1, 3):
         given, target = linear_data(decimals=decimals)
-        fitted = mcce.NormSampler().fit(given, target)
-        assert fitted.decimals_ == decimals
-        drawn = fitted.sample(given, RowStreams.from_seed(1, 2000))
+        drawn, _ = draw(NormSampler().fit(given, target), given)
         np.testing.assert_array_equal(drawn, np.round(drawn, decimals))
-
-
-def test_norm_stays_within_an_integer_dtype():
-    frame = pd.DataFrame({"x": np.arange(200) / 2, "y": np.random.default_rng(0).poisson(1.0, 200).astype("uint8")})
-    chain = mcce.ChainModel(sampler="norm", fixed=["x"], random_state=1).fit(frame)
-    drawn = chain.sample(n=5000)["y"]
-    assert drawn.dtype == "uint8"
-    assert drawn.max() < 20
 
 
 # ---- restricted draws
 
 
-def restricted_cdf(mean, sd, low, high):
-    a, b = stats.norm.cdf([(low - mean) / sd, (high - mean) / sd])
-    return lambda v: np.clip((stats.norm.cdf((v - mean) / sd) - a) / (b - a), 0, 1)
-
-
 @pytest.mark.parametrize(("low", "high"), [(1.0, 2.0), (4.0, 9.0), (-np.inf, 0.0), (6.0, np.inf)])
 def test_norm_within_is_the_truncated_normal(low, high):
     given, target = linear_data()
-    fitted = mcce.NormSampler().fit(given, target)
-    rows = at(given, 0.2, 0.0, 3000)
-    within = Within(low=np.full(3000, low), high=np.full(3000, high))
-    drawn = fitted.sample(rows, RowStreams.from_seed(1, 3000), within)
-    assert within.allows(drawn).all()
-    expected = restricted_cdf(fitted.predict(rows)[0], fitted.sigma_, low, high)
-    assert stats.kstest(drawn, expected).pvalue > LEVEL
+    fitted = NormSampler().fit(given, target)
+    rows = at(given, [0.2, 0.0], 3000)
+    drawn, rejected = draw(fitted, rows, Within(low=np.full(3000, low), high=np.full(3000, high)))
+    mean, sd = fitted.predict(rows)[0], fitted.sigma_
+    assert not rejected.any()
+    assert stats.kstest(drawn, stats.truncnorm((low - mean) / sd, (high - mean) / sd, mean, sd).cdf).pvalue > LEVEL
 
 
-def test_norm_within_far_tail():
-    given, target = linear_data()
-    fitted = mcce.NormSampler().fit(given, target)
-    rows = at(given, 0.0, 0.0, 1000)
-    for bounds in ({"low": np.full(1000, 30.0)}, {"high": np.full(1000, -30.0)}):
-        within = Within(**bounds)
-        drawn = fitted.sample(rows, RowStreams.from_seed(1, 1000), within)
-        assert within.allows(drawn).all()
-        assert np.unique(drawn).size > 900
+@pytest.mark.parametrize(
+    "sampler", [NormRankSampler(), *(NormSampler(transform=t) for t in BACK)], ids=lambda s: str(s)
+)
+def test_restricted_draws_match_rejection(sampler):
+    given, target = transformed_data(getattr(sampler, "transform", "sqrt"))
+    fitted = sampler.fit(given, target)
+    low, high = np.quantile(target.values, [0.3, 0.8])
+    rows = given.take(np.zeros(20_000, dtype=np.intp))
+    within = Within(low=np.full(20_000, low), high=np.full(20_000, high))
+    found, rejected = draw(fitted, rows, within, seed=4)
+    free, _ = draw(fitted, rows, seed=5)
+    kept = free[(free >= low) & (free <= high)]
+    assert not rejected.any()
+    assert stats.ks_2samp(found, kept).pvalue > LEVEL
+    assert fitted.distribution(rows).probability(within)[0] == pytest.approx(kept.size / 20_000, abs=0.02)
 
 
-def test_norm_within_counts_rounded_values():
-    """The probability of each allowed integer is that of its rounding interval, also at the ends."""
-    given, target = linear_data(decimals=0)
-    fitted = mcce.NormSampler().fit(given, target)
-    rows = at(given, 0.2, 0.0, 6000)
-    within = Within(low=np.full(6000, 2.2), high=np.full(6000, 5.9))
-    drawn = fitted.sample(rows, RowStreams.from_seed(1, 6000), within)
-    edges = stats.norm.cdf((np.array([2.5, 3.5, 4.5, 5.5]) - fitted.predict(rows)[0]) / fitted.sigma_)
-    expected = np.diff(edges) / (edges[-1] - edges[0]) * 6000
-    assert stats.chisquare([(drawn == v).sum() for v in (3.0, 4.0, 5.0)], expected).pvalue > LEVEL
-    nothing = Within(low=np.full(6000, 2.2), high=np.full(6000, 2.8))
-    assert np.isnan(fitted.sample(rows, RowStreams.from_seed(1, 6000), nothing)).all()
-
-
-def test_normrank_within_renormalises_its_own_probabilities():
-    given, target = linear_data(n=300, decimals=0)
-    fitted = mcce.NormRankSampler().fit(given, target)
-    rows = at(given, 0.2, 0.0, 6000)
-    within = Within(low=np.full(6000, 3.0), high=np.full(6000, 5.5))
-    drawn = fitted.sample(rows, RowStreams.from_seed(1, 6000), within)
-    values = np.array([3.0, 4.0, 5.0])
-    p = np.exp(fitted.log_density(rows.take(np.arange(3)), values))
-    counts = [(drawn == v).sum() for v in values]
-    assert sum(counts) == 6000
-    assert stats.chisquare(counts, p / p.sum() * 6000).pvalue > LEVEL
-
-
-def test_normrank_draws_follow_its_probabilities():
-    """Few training rows: half a rank matters."""
-    given, target = linear_data(n=30, decimals=0)
-    fitted = mcce.NormRankSampler().fit(given, target)
-    rows = at(given, 0.2, 0.0, 8000)
-    drawn = fitted.sample(rows, RowStreams.from_seed(2, 8000))
-    values = np.unique(target.values)
-    p = np.exp(fitted.log_density(rows.take(np.arange(values.size)), values))
-    likely = p > 1e-3
-    counts = np.array([(drawn == v).sum() for v in values])
-    observed = np.append(counts[likely], counts[~likely].sum())
-    expected = np.append(p[likely], p[~likely].sum()) * 8000
-    assert stats.chisquare(observed, expected).pvalue > LEVEL
-    assert fitted.log_density(rows.take(np.arange(1)), np.array([2.5]))[0] == -np.inf
-
-
-# ---- densities and support
+# ---- densities
 
 
 def test_norm_density_is_normal():
     given, target = linear_data()
-    fitted = mcce.NormSampler().fit(given, target)
+    fitted = NormSampler().fit(given, target)
     expected = stats.norm.logpdf(target.values, fitted.predict(given), fitted.sigma_)
-    np.testing.assert_allclose(fitted.log_density(given, target.values), expected, atol=1e-10)
+    np.testing.assert_allclose(fitted.distribution(given).log_density(target.values), expected, atol=1e-10)
 
 
-def test_constant_target_has_probability_one():
-    given, target = encode(pd.DataFrame({"x": [1.0, 2.0, 3.0], "y": [np.pi] * 3}))
-    for sampler in (mcce.NormSampler(), mcce.NormRankSampler(), mcce.PmmSampler()):
-        fitted = sampler.fit(given, target)
-        assert fitted.log_density(given, target.values).tolist() == [0.0] * 3
-        assert fitted.log_density(given, target.values + 1).tolist() == [-np.inf] * 3
+def test_transformed_densities_match_scipy():
+    given, target = transformed_data("log")
+    fitted = NormSampler(transform="log").fit(given, target)
+    expected = stats.lognorm.logpdf(target.values, fitted.sigma_, scale=np.exp(fitted.predict(given)))
+    np.testing.assert_allclose(fitted.distribution(given).log_density(target.values), expected, atol=1e-10)
+    given, target = transformed_data("sqrt")
+    root = NormSampler(transform="sqrt").fit(given, target)
+    mean, sd, z = root.predict(given), root.sigma_, np.sqrt(target.values)
+    truncated = stats.truncnorm.logpdf(z, -mean / sd, np.inf, mean, sd) - np.log(2.0 * z)
+    np.testing.assert_allclose(root.distribution(given).log_density(target.values), truncated, atol=1e-8)
 
 
-def test_smoothed_draws_have_no_density():
-    given, target = linear_data(n=50)
-    for sampler in (mcce.NormRankSampler(smoothing="density"), mcce.PmmSampler(smoothing="density")):
-        with pytest.raises(SamplerError, match="without smoothing it has one"):
-            sampler.fit(given, target).log_density(given, target.values)
+@TRANSFORMS
+@pytest.mark.parametrize("decimals", [None, 2])
+def test_transformed_distributions_are_distributions(transform, decimals):
+    """The density integrates to one, and ppf inverts cdf."""
+    given, target = transformed_data(transform, decimals=decimals)
+    fitted = NormSampler(transform=transform).fit(given, target)
+    grid = np.sort(BACK[transform](np.linspace(-1.0 if transform == "cuberoot" else 1e-3, 5.5, 20_001)))
+    rows = given.take(np.full(grid.size, 3))
+    density = np.exp(fitted.distribution(rows).log_density(grid))
+    assert integrate.trapezoid(density, grid) == pytest.approx(1.0, abs=2e-3)
+    if decimals is None:
+        u = np.linspace(1e-6, 1.0 - 1e-6, grid.size)
+        distribution = fitted.distribution(rows)
+        np.testing.assert_allclose(distribution.cdf(distribution.ppf(u)), u, atol=1e-9)
 
 
-def test_support():
-    given, target = linear_data(decimals=1)
-    far = np.full(2000, 1000.0)
-    between = target.values + 0.05
-    norm, rank = mcce.NormSampler().fit(given, target), mcce.NormRankSampler().fit(given, target)
-    assert norm.supports(given, target.values).all()
-    assert not norm.supports(given, far).any()
-    assert not norm.supports(given, between).any()
-    assert rank.supports(given, target.values).all()
-    assert not rank.supports(given, between).any()
-    smoothed = mcce.NormRankSampler(smoothing="density").fit(given, target)
-    assert smoothed.supports(given, np.clip(between, target.values.min(), target.values.max())).all()
+def test_normrank_probabilities_of_rounded_values_sum_to_one_and_match_draws():
+    """Few training rows: half a rank matters."""
+    given, target = linear_data(n=30, decimals=0)
+    fitted = NormRankSampler().fit(given, target)
+    drawn, _ = draw(fitted, at(given, [0.2, 0.0], 8000))
+    values = np.unique(target.values)
+    p = np.exp(fitted.distribution(at(given, [0.2, 0.0], values.size)).log_density(values))
+    assert p.sum() == pytest.approx(1.0)
+    likely = p > 1e-3
+    counts = np.array([(drawn == v).sum() for v in values])
+    assert stats.chisquare(counts[likely], p[likely] / p[likely].sum() * counts[likely].sum()).pvalue > LEVEL
+
+
+def test_normrank_density_is_finite_beyond_the_training_rows():
+    given, target = linear_data(n=200)
+    beyond = np.array([target.values.min() - 0.1, target.values.max(), target.values.max() + 0.1])
+    assert np.isfinite(
+        NormRankSampler().fit(given, target).distribution(given.take(np.arange(3))).log_density(beyond)
+    ).all()
+
+
+# ---- edges
+
+
+def test_zeros_shift_the_logarithm_as_in_synthpop():
+    given, target = transformed_data("log", decimals=0)
+    values = np.where(np.arange(2000) % 4 == 0, 0.0, np.maximum(target.values, 1.0))
+    fitted = NormSampler(transform="log").fit(given, type(target)(target.feature, values))
+    assert fitted.shift_ == 0.5 * values[values > 0].min()
+    drawn, _ = draw(fitted, given)
+    assert drawn.min() == 0.0
+    assert (np.rint(drawn) == drawn).all()
+    positive = NormSampler(transform="log").fit(given, type(target)(target.feature, np.maximum(target.values, 1.0)))
+    assert draw(positive, given)[0].min() == 1.0
+
+
+@TRANSFORMS
+def test_rows_far_outside_stay_finite(transform):
+    given, target = transformed_data(transform, n=200)
+    far = type(given)(given.features, np.array([[1e6], [-1e6]]))
+    assert np.isfinite(draw(NormSampler(transform=transform).fit(given, target), far)[0]).all()
+
+
+@pytest.mark.parametrize("sampler", [NormSampler(), NormRankSampler(), PmmSampler()], ids=repr)
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_constants_and_few_rows(sampler, n):
+    frame = pd.DataFrame({"x": np.arange(float(n)), "y": [np.pi] * n})
+    given, target = encode(frame)
+    distribution = sampler.fit(given, target).distribution(given)
+    assert (distribution.sample(RowStreams.from_seed(0, n))[0] == np.pi).all()
+    if n > 1:  # one value alone has no point mass
+        assert distribution.log_density(target.values)[0] == pytest.approx(0.0)
+    given, target = encode(frame.assign(y=np.arange(float(n))))
+    assert np.isfinite(draw(sampler.fit(given, target), given)[0]).all()
+
+
+def test_no_givens_is_the_margin():
+    given, target = linear_data(n=4000)
+    for sampler in (NormRankSampler(), PmmSampler()):
+        drawn, _ = draw(sampler.fit(given.select([]), target), given.select([]))
+        assert stats.ks_2samp(drawn, target.values).pvalue > LEVEL
+
+
+@pytest.mark.parametrize(
+    ("sampler", "message"),
+    [
+        (
+            NormSampler(transform="log"),
+            r"needs numbers that are not negative, and column 'y' holds -.*use transform='cub",
+        ),
+        (NormSampler(transform="ln"), "transform of NormSampler is 'ln'; allowed: 'log', 'sqrt', 'cuberoot', None"),
+        (NormSampler(proper="yes"), "proper"),
+        (PmmSampler(n_donors=0), "n_donors"),
+    ],
+)
+def test_errors_name_the_fix(sampler, message):
+    with pytest.raises(InputError, match=message):
+        sampler.fit(*transformed_data("cuberoot"))
+
+
+def test_normal_scores():
+    """Three values, two of them tied, by hand."""
+    np.testing.assert_allclose(normal_scores(np.array([5.0, 1.0, 5.0])), special.ndtri(np.array([2.5, 1.0, 2.5]) / 4.0))

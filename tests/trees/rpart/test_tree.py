@@ -1,8 +1,8 @@
-"""Trees in the rpart dialect: settings, small tables, missing values, and the interface of the tree."""
+"""rpart's trees: settings, small tables, missing values, and the interface of the tree."""
 
 from __future__ import annotations
 
-import json
+import pickle
 import re
 
 import numpy as np
@@ -10,20 +10,16 @@ import pandas as pd
 import pytest
 
 from mcce.exceptions import InputError
-from mcce.table import Column, Schema
-from mcce.trees.rpart import kernels
+from mcce.table import Schema
+from mcce.trees.rpart import grow_rpart, kernels
 from mcce.trees.rpart import tree as rpart
-from mcce.trees.rpart.tree import RpartTree
-from mcce.trees.tree import Tree
-from tests.trees.rpart.rpart_cases import FOLDER, read_stored, where
 
 
-def table(frame, response="y", **kinds):
+def table(frame, response="y"):
     """Encode a frame; return the predictors and the response."""
-    schema = Schema.from_data(frame, kinds)
-    encoded = schema.encode(frame)
-    names = [name for name in frame if name != response]
-    return encoded.select([encoded.names.index(n) for n in names]), encoded.column(encoded.names.index(response))
+    encoded = Schema.from_data(frame).encode(frame)
+    at = encoded.names.index(response)
+    return encoded.select([j for j in range(len(encoded.names)) if j != at]), encoded.column(at)
 
 
 # ------------------------------------------------------------------ the settings
@@ -37,30 +33,21 @@ def test_minsplit_and_minbucket_set_each_other(given, expected):
     assert rpart.control(*given) == expected
 
 
-def test_surrogates_and_competitors_do_not_matter_for_complete_numbers():
+def test_surrogates_do_not_matter_for_complete_numbers():
     rng = np.random.default_rng(1)
     given, target = table(pd.DataFrame(rng.normal(size=(500, 4)), columns=["a", "b", "c", "y"]))
-    rich, poor = rpart.grow(given, target, cp=0.0), rpart.grow(given, target, cp=0.0, max_compete=0, max_surrogate=0)
-    assert rich.n_surrogate.sum() > 0
-    assert rich.n_compete.sum() > 0
-    assert poor.n_surrogate.sum() == poor.n_compete.sum() == 0
-    for name in ("feature", "threshold", "left", "number", "donors", "complexity"):
-        assert np.array_equal(getattr(rich, name), getattr(poor, name)), name
+    rich, poor = grow_rpart(given, target, cp=0.0), grow_rpart(given, target, cp=0.0, maxsurrogate=0)
+    assert rich.node["n_surrogates"].sum() > 0
+    assert poor.node["n_surrogates"].sum() == 0
+    assert np.array_equal(rich.training_leaf, poor.training_leaf)
+    pd.testing.assert_frame_equal(rich.nodes(), poor.nodes())
 
 
 @pytest.mark.parametrize("depth", [0, 1, 4])
 def test_depth_is_limited(depth):
     rng = np.random.default_rng(1)
     given, target = table(pd.DataFrame(rng.normal(size=(500, 3)), columns=["a", "b", "y"]))
-    tree = rpart.grow(given, target, cp=0.0, min_leaf=1, max_depth=depth)
-    assert tree.number.max() < 2 ** (depth + 1)
-    assert (tree.number.max() >= 2**depth) == bool(depth == 0 or tree.n_nodes > 1)
-
-
-def test_depth_that_rpart_cannot_number_raises():
-    given, target = table(pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, 2.0]}))
-    with pytest.raises(InputError, match=r"max_depth is 31; a tree of rpart has a depth of up to 30\."):
-        rpart.grow(given, target, max_depth=31)
+    assert grow_rpart(given, target, cp=0.0, minbucket=1, maxdepth=depth).nodes()["depth"].max() == depth
 
 
 def many_levels(k):
@@ -71,33 +58,36 @@ def many_levels(k):
 
 
 def test_all_subsets_of_fourteen_levels_are_tried():
-    given, target = table(many_levels(14))
-    tree = rpart.grow(given, target)
-    assert tree.n_leaves == 3
-    assert tree.impurity[tree.feature < 0].tolist() == [0.0, 0.0, 0.0]
-
-
-def test_more_levels_raise_with_a_fix():
-    given, target = table(many_levels(15))
-    message = "column 'job' has 15 levels; for a target of three or more classes rpart tries all 16,383 ways"
-    with pytest.raises(InputError, match=f"{re.escape(message)}.*Group rare levels, make the column ordered"):
-        rpart.grow(given, target)
+    tree = grow_rpart(*table(many_levels(14)))
+    assert tree.nodes()["is_leaf"].sum() == tree.n_leaves == 3
+    assert tree.node["risk"][tree.node["variable"] < 0].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_many_levels_are_allowed_if_unused_ordered_or_for_two_classes():
     frame = many_levels(15)
-    used = frame[frame["job"] != "l14"].reset_index(drop=True)
-    assert rpart.grow(*table(used)).n_leaves == 3
-    ordered = frame.assign(job=frame["job"].cat.as_ordered())
-    assert rpart.grow(*table(ordered)).n_leaves > 1
-    two = frame.assign(y=np.where(frame["y"] == "u", "u", "v"))
-    assert rpart.grow(*table(two)).n_leaves == 2
+    assert grow_rpart(*table(frame[frame["job"] != "l14"].reset_index(drop=True))).n_leaves == 3
+    assert grow_rpart(*table(frame.assign(job=frame["job"].cat.as_ordered()))).n_leaves > 1
+    assert grow_rpart(*table(frame.assign(y=np.where(frame["y"] == "u", "u", "v")))).n_leaves == 2
 
 
-def test_target_with_missing_values_raises():
-    given, target = table(pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, np.nan]}))
-    with pytest.raises(InputError, match=r"the target 'y' of a tree has missing values; model them separately\."):
-        rpart.grow(given, target)
+SMALL = pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, 2.0]})
+
+
+@pytest.mark.parametrize(
+    ("frame", "settings", "message"),
+    [
+        (SMALL, {"maxdepth": 31}, "maxdepth is 31; a tree of rpart has a depth of up to 30."),
+        (SMALL.assign(y=[1.0, np.nan]), {}, "the target 'y' of a tree has missing values; model them separately."),
+        (
+            many_levels(15),
+            {},
+            "column 'job' has 15 levels; for a target of three or more classes rpart tries all 16,383",
+        ),
+    ],
+)
+def test_refusals(frame, settings, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        grow_rpart(*table(frame), **settings)
 
 
 # ------------------------------------------------------------------ small tables
@@ -105,26 +95,24 @@ def test_target_with_missing_values_raises():
 
 def test_no_predictors_give_a_single_leaf():
     given, target = table(pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.0, 5.0, 9.0]}))
-    tree = rpart.grow(given.first(0), target)
+    tree = grow_rpart(given.first(0), target)
     assert tree.n_leaves == 1
-    assert tree.donors.tolist() == [0, 1, 2]
-    assert tree.route(np.empty((4, 0))).tolist() == [0, 0, 0, 0]
+    assert tree.training_leaf.tolist() == [0, 0, 0]
+    assert tree.leaf(np.empty((4, 0))).tolist() == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("y", [[2.0] * 30, ["a"] * 30])
 def test_constant_target_gives_a_single_leaf(y):
-    given, target = table(pd.DataFrame({"a": np.arange(30.0), "y": y}))
-    tree = rpart.grow(given, target, cp=0.0)
+    tree = grow_rpart(*table(pd.DataFrame({"a": np.arange(30.0), "y": y})), cp=0.0)
     assert tree.n_leaves == 1
-    assert np.isnan(tree.complexity[0])
+    assert np.isnan(tree.node["complexity"][0])
 
 
 def test_unused_levels_of_the_target_are_ignored():
     y = pd.Categorical.from_codes([1] * 20 + [3] * 20, ["never", "a", "neither", "b", "nor"])
-    given, target = table(pd.DataFrame({"a": np.arange(40.0), "y": y}))
-    tree = rpart.grow(given, target)
-    assert tree.threshold[0] == 19.5
-    assert tree.value.tolist() == [1.0, 1.0, 3.0]
+    nodes = grow_rpart(*table(pd.DataFrame({"a": np.arange(40.0), "y": y}))).nodes()
+    assert nodes["cut"][0] == 19.5
+    assert nodes["value"].tolist() == [1.0, 1.0, 3.0]
 
 
 def test_cut_between_neighbouring_floats_that_separates_nothing_is_skipped():
@@ -132,9 +120,35 @@ def test_cut_between_neighbouring_floats_that_separates_nothing_is_skipped():
     x = 1.0 + np.repeat([0.0, 1.0], 20) * 2.0**-52
     given, target = table(pd.DataFrame({"a": x, "y": np.repeat([0.0, 1.0], 20)}))
     for cp in (0.0, -1.0):
-        tree = rpart.grow(given, target, cp=cp)
+        tree = grow_rpart(given, target, cp=cp)
         assert tree.n_leaves == 1
-        assert tree.complexity.tolist() == [0.0]
+        assert tree.node["complexity"].tolist() == [0.0]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("response", ["number", "two", "three"])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_column_without_levels_is_ignored(place, response, ordered):
+    rng = np.random.default_rng(3)
+    n = 400
+    frame = pd.DataFrame({"job": rng.choice(["clerk", "pilot", "cook"], n), "age": rng.normal(size=n)})
+    score = frame["age"] + (frame["job"] == "cook") + rng.normal(size=n) / 4
+    answers = {
+        "number": score.round(1),
+        "two": np.where(score > 0, "a", "b"),
+        "three": pd.cut(score, 3, labels=["l", "m", "h"]),
+    }
+    frame["y"] = answers[response]
+    frame.loc[rng.random(n) < 0.1, "age"] = np.nan  # so that surrogates are searched
+    expected = grow_rpart(*table(frame))
+    assert expected.n_leaves > 2
+    frame.insert(place, "nothing", pd.Categorical([None] * n, categories=[], ordered=ordered))
+    tree = grow_rpart(*table(frame))
+    others = np.delete(np.arange(3), place)
+    inner = expected.node["variable"] >= 0
+    np.testing.assert_array_equal(tree.node["variable"][inner], others[expected.node["variable"][inner]])
+    np.testing.assert_allclose(tree.split["cut"], expected.split["cut"])
+    np.testing.assert_array_equal(tree.training_leaf, expected.training_leaf)
 
 
 # ------------------------------------------------------------------ missing values
@@ -153,78 +167,95 @@ def gaps():
 
 def test_rows_with_a_missing_value_follow_the_surrogate(gaps):
     given, target = table(gaps)
-    tree = rpart.grow(given, target, max_depth=1)
-    surrogate = tree.first_split[0] + 1 + tree.n_compete[0]
-    assert tree.split_feature[surrogate] == 1
-    assert tree.split_count[surrogate] == 16
-    expected = np.where(given.matrix[5:21, 1] < tree.split_cut[surrogate], tree.left[0], tree.left[0] + 1)
-    assert tree.route(given.matrix)[5:21].tolist() == expected.tolist()
+    tree = grow_rpart(given, target, maxdepth=1)
+    surrogate = tree.split[1]
+    assert surrogate["variable"] == 1
+    assert surrogate["n"] == 16
+    assert (
+        tree.node_of(given.matrix)[5:21].tolist() == np.where(given.matrix[5:21, 1] < surrogate["cut"], 1, 2).tolist()
+    )
 
 
-def test_row_without_values_is_excluded_from_the_tree_but_is_a_donor(gaps):
+def test_row_without_values_is_excluded_from_growing_but_has_a_leaf(gaps):
     given, target = table(gaps)
-    tree = rpart.grow(given, target)
-    without = rpart.grow(*table(gaps.iloc[1:].reset_index(drop=True)))
-    assert tree.frame(given.names).equals(without.frame(given.names))
-    assert tree.n_grown[0] == 200
-    assert tree.size[0] == 201
-    leaf = tree.route(given.matrix[:1])[0]
-    assert 0 in tree.donors[tree.start[leaf] :][: tree.size[leaf]]
-    assert sorted(tree.donors) == list(range(201))
+    tree = grow_rpart(given, target)
+    without = grow_rpart(*table(gaps.iloc[1:].reset_index(drop=True)))
+    pd.testing.assert_frame_equal(tree.nodes(), without.nodes())
+    assert tree.node["n"][0] == 200
+    assert tree.rows_in(0).size == 201
+    assert tree.training_leaf[0] == tree.leaf(given.matrix[:1])[0]
 
 
-def test_row_without_a_majority_stays_in_its_node():
+def test_row_without_a_majority_stays_in_its_node_but_has_a_leaf():
     x = np.r_[np.arange(20.0), np.nan]
     given, target = table(pd.DataFrame({"x": x, "const": 1.0, "y": np.r_[np.repeat([0.0, 1.0], 10), 5.0]}))
-    tree = rpart.grow(given, target, max_depth=1)
-    assert tree.n_grown.tolist() == [21, 10, 10]
-    assert tree.route(given.matrix)[20] == 0
-    assert tree.donors[tree.start[0] :][: tree.size[0]].size == 21  # draws may come from all rows of the node
-    assert where(tree)[20] == 1
+    tree = grow_rpart(given, target, maxdepth=1)
+    assert tree.node["n"].tolist() == [21, 10, 10]
+    assert tree.node_of(given.matrix)[20] == tree.training_node[20] == 0
+    assert tree.rows_in(0).size == 21
+    assert tree.leaf(given.matrix)[20] == tree.training_leaf[20] == 0  # a leaf is needed to draw from
 
 
-def test_huge_numbers_are_routed_without_a_warning():
-    x = np.r_[np.full(20, 1e308), np.full(20, 1.5e308)]
-    given, target = table(pd.DataFrame({"x": x, "z": np.arange(40.0), "y": np.repeat([0.0, 1.0], 20)}))
-    tree = rpart.grow(given, target)
-    assert tree.route(given.matrix).size == 40
+@pytest.mark.parametrize("y", [[1.0, 2.0, 3.0, 4.0, 5.0], list("abcab")])
+def test_all_missing_rows_give_a_single_leaf(y):
+    given, target = table(pd.DataFrame({"x": [np.nan] * 5, "y": y}))
+    tree = grow_rpart(given, target)
+    assert tree.n_leaves == 1
+    assert tree.training_leaf.tolist() == [0, 0, 0, 0, 0]
 
 
 # ------------------------------------------------------------------ the interface of the tree
 
 
-def test_leaves_hold_their_rows_and_donors_ascend(gaps):
+def test_nodes_describe_the_leaves(gaps):
+    """Leaves found by reading the table of nodes."""
+    gaps = gaps.dropna().assign(job=np.resize(list("abc"), 184))
+    given, target = table(gaps.assign(y=gaps["y"] + 3 * (gaps["job"] == "b")))
+    tree = grow_rpart(given, target, cp=0.0, minbucket=2)
+    nodes = tree.nodes().set_index("node")
+    children = nodes.groupby("parent", sort=False).groups
+    for row, leaf in zip(given.matrix, tree.training_leaf):
+        node = 1
+        while not nodes.loc[node, "is_leaf"]:
+            value, levels = row[nodes.loc[node, "variable"]], nodes.loc[node, "left_levels"]
+            goes_left = value < nodes.loc[node, "cut"] if levels is None else value in levels
+            node = children[node][0 if goes_left else 1]
+        rows = np.flatnonzero(tree.training_leaf == leaf)
+        assert nodes.loc[node, "n"] == rows.size
+        assert nodes.loc[node, "value"] == pytest.approx(target.values[rows].mean())
+
+
+def test_training_rows_are_routed_to_their_leaves(gaps):
     given, target = table(gaps)
-    tree = rpart.grow(given, target, cp=0.0, min_leaf=2)
-    leaf = tree.route(given.matrix)
-    for node in np.flatnonzero(tree.feature < 0):
-        donors = tree.donors[tree.start[node] :][: tree.size[node]]
-        assert (np.diff(donors) > 0).all()
-        assert np.array_equal(donors, np.flatnonzero(leaf == node))
+    tree = grow_rpart(given, target, cp=0.0, minbucket=2)
+    np.testing.assert_array_equal(tree.leaf(given.matrix), tree.training_leaf)
+    np.testing.assert_array_equal(tree.node_of(given.matrix), tree.training_node)
+    for node in range(tree.node.size):
+        assert tree.rows_in(node).size == tree.node["n"][node] + (0 in tree.rows_in(node))
 
 
-def test_two_levels_are_routed_as_numbers_and_more_by_subsets():
-    rng = np.random.default_rng(4)
-    two, five = rng.integers(0, 2, 300), rng.integers(0, 5, 300)
-    frame = pd.DataFrame({"two": np.array(["p", "q"])[two], "five": np.array(list("abcde"))[five]})
-    simple, target = table(frame.assign(y=3.0 * (two == 0) + rng.normal(size=300) / 9))
-    tree = rpart.grow(simple.select([0]), target)
-    assert tree.numbers_only
-    assert tree.number.tolist() == [1, 3, 2]  # the first level has the higher mean, which goes right
-    assert tree.route(np.array([[0.0], [1.0]])).tolist() == [1, 2]
-    both, target = table(frame.assign(y=3.0 * (five % 2) + rng.normal(size=300) / 9))
-    tree = rpart.grow(both, target, max_depth=1)
-    assert tree.masks[tree.mask_at[0] :][:5].tolist() == [True, False, True, False, True]
-
-
-def test_tree_round_trips(gaps):
+def test_tree_survives_pickle(gaps):
     given, target = table(gaps)
-    tree = rpart.grow(given, target, cp=0.0)
-    again = Tree.from_state(tree.get_state())
-    assert isinstance(again, RpartTree)
-    assert np.array_equal(again.route(given.matrix), tree.route(given.matrix))
-    assert again.frame(given.names).equals(tree.frame(given.names))
-    assert again.splits(given.names)[0].equals(tree.splits(given.names)[0])
+    tree = grow_rpart(given, target, cp=0.0)
+    again = pickle.loads(pickle.dumps(tree))
+    assert np.array_equal(again.leaf(given.matrix), tree.leaf(given.matrix))
+    pd.testing.assert_frame_equal(again.nodes(), tree.nodes())
+
+
+@pytest.mark.parametrize("names", [[], ["x"], ["job"], ["x", "z", "job", "sex"]])
+@pytest.mark.parametrize("response", ["z", "job", "sex"])
+def test_kernels_are_compiled_once_for_any_table(names, response):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"x": rng.normal(size=60), "z": rng.normal(size=60)})
+    frame["job"], frame["sex"] = np.array(list("abc"))[np.arange(60) % 3], np.array(list("mf"))[np.arange(60) % 2]
+    encoded = Schema.from_data(frame).encode(frame)
+    given = encoded.select([encoded.names.index(name) for name in names])
+    tree = grow_rpart(given, encoded.column(encoded.names.index(response)), cp=0.0, minbucket=2)
+    holes = given.matrix.copy()
+    holes[::2] = np.nan
+    tree.leaf(holes)
+    assert len(kernels.grow_nodes.signatures) == 1
+    assert len(kernels.route_rows.signatures) <= 1
 
 
 def test_columns_are_sorted_once_for_all_trees_of_a_table(monkeypatch):
@@ -232,78 +263,8 @@ def test_columns_are_sorted_once_for_all_trees_of_a_table(monkeypatch):
     given, target = table(pd.DataFrame(rng.normal(size=(50, 4)), columns=["a", "b", "c", "y"]))
     sorted_columns = []
     sort = rpart.sort_column
-    monkeypatch.setattr(
-        "mcce.trees.rpart.tree.sort_column", lambda *args, **kw: sorted_columns.append(1) or sort(*args, **kw)
-    )
-    trees = [rpart.grow(given.first(k), target, min_leaf=2) for k in (1, 2, 3)]
+    monkeypatch.setattr(rpart, "sort_column", lambda *args: sorted_columns.append(1) or sort(*args))
+    several = [grow_rpart(given.first(k), target, minbucket=2) for k in (1, 2, 3)]
     assert len(sorted_columns) == 4
-    assert len({tree.n_nodes for tree in trees}) > 0
-
-
-@pytest.mark.parametrize("names", [[], ["x"], ["job"], ["x", "job"], ["x", "z", "job", "sex"]])
-@pytest.mark.parametrize("response", ["z", "job", "sex"])
-def test_kernels_are_compiled_once_for_any_table(names, response):
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"x": rng.normal(size=60), "z": rng.normal(size=60)})
-    frame["job"], frame["sex"] = np.array(list("abc"))[np.arange(60) % 3], np.array(list("mf"))[np.arange(60) % 2]
-    encoded = Schema.from_data(frame).encode(frame)
-    given, target = (
-        encoded.select([encoded.names.index(n) for n in names]),
-        encoded.column(frame.columns.get_loc(response)),
-    )
-    tree = rpart.grow(given, target, cp=0.0, min_leaf=2)
-    holes = given.matrix.copy()
-    holes[::2] = np.nan
-    tree.route(holes)
-    assert len(kernels.grow_nodes.signatures) == 1
-    assert len(kernels.route_rows.signatures) <= 1
-
-
-def test_all_missing_rows_give_a_single_leaf():
-    given, target = table(pd.DataFrame({"x": [np.nan] * 5, "y": [1.0, 2.0, 3.0, 4.0, 5.0]}))
-    tree = rpart.grow(given, target)
-    assert tree.n_leaves == 1
-    assert tree.donors.tolist() == [0, 1, 2, 3, 4]
-
-
-def test_tables_of_a_tree_without_splits_are_empty():
-    given, target = table(pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.0, 5.0, 9.0]}))
-    splits, csplit = rpart.grow(given, target).splits(given.names)
-    assert splits.empty
-    assert csplit.shape == (0, 0)
-
-
-def test_integer_column_as_the_target():
-    given, target = table(pd.DataFrame({"a": np.arange(40), "y": np.repeat([1, 7], 20)}))
-    assert rpart.grow(given, Column(target.feature, target.values)).value.tolist() == [4.0, 1.0, 7.0]
-
-
-def test_fixtures_document_their_origin():
-    assert json.dumps(read_stored("random")["versions"])
-    assert (FOLDER / "README.md").read_text().count("rpart 4.1.19")
-
-
-@pytest.mark.parametrize("ordered", [False, True])
-@pytest.mark.parametrize("response", ["number", "two", "three"])
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_column_without_levels_is_ignored(place, response, ordered):
-    rng = np.random.default_rng(3)
-    n = 400
-    frame = pd.DataFrame({"job": rng.choice(["clerk", "pilot", "cook"], n), "age": rng.normal(size=n)})
-    score = frame["age"] + (frame["job"] == "cook") + rng.normal(size=n) / 4
-    answers = {
-        "number": score.round(1),
-        "two": np.where(score > 0, "a", "b"),
-        "three": pd.cut(score, 3, labels=["l", "m", "h"]),
-    }
-    frame["y"] = answers[response]
-    frame.loc[rng.random(n) < 0.1, "age"] = np.nan  # so that surrogates are searched
-    expected = rpart.grow(*table(frame))
-    assert expected.n_nodes > 3
-    frame.insert(place, "nothing", pd.Categorical([None] * n, categories=[], ordered=ordered))
-    tree = rpart.grow(*table(frame))
-    others = np.delete(np.arange(3), place)
-    inner = expected.feature >= 0
-    np.testing.assert_array_equal(tree.feature[inner], others[expected.feature[inner]])
-    np.testing.assert_allclose(tree.threshold, expected.threshold)
-    np.testing.assert_array_equal(tree.donors, expected.donors)
+    alone = grow_rpart(*table(pd.DataFrame(given.matrix, columns=["a", "b", "c"]).assign(y=target.values)), minbucket=2)
+    assert np.array_equal(several[-1].training_leaf, alone.training_leaf)

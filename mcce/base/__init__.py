@@ -1,1 +1,0 @@
-"""Shared basics: array types, checks of parameters, compiled kernels, files, progress, threads, figures."""

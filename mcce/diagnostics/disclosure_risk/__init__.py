@@ -1,1 +1,0 @@
-"""Disclosure risk of explanations and generated rows: counts on keys, attacks with a control, membership."""

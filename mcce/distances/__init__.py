@@ -1,1 +1,0 @@
-"""Distances between rows, and the kernels that rank rows by them."""

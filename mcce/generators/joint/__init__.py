@@ -1,1 +1,0 @@
-"""Joint generators: models of whole rows, as alternatives to the chain of conditionals."""

@@ -1,0 +1,394 @@
+"""Query the model about encoded rows: which have the wanted decision, and how far inside they are.
+
+1. `bind` resolves a decision to its model: a score in an interval, a predicted label, or a function of a table.
+2. A `Query` decodes encoded rows to the kind of table that the model was trained on, asks in parts of 200,000 rows,
+   and keeps the answers: no row is asked twice, except by `confirm`. Rows are found by a hash and then compared.
+
+The margin of a score is its distance from the nearer end of the interval, negative outside. An end beyond which no
+training row lies does not count: no probability is above 1. The margin of labels is the probability of the most
+probable wanted class minus that of the most probable other one. Otherwise there is none (NaN).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from mcce._utils import Bools, Floats, Ints, UInts, blocks
+from mcce.exceptions import InputError, listing, spell
+from mcce.model.decision import Interval, Labels, Predicate, equals, read_decision
+from mcce.model.source import Reply, Source, check_exclusive, classes_of, find_class, read_model
+from mcce.rng import hash_rows
+from mcce.table import Schema
+
+QUERY_ROWS = 200_000  # rows of one call of the model
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of the model for each row.
+
+    Attributes
+    ----------
+    prediction : the score (float), the label (object) or the boolean of a function.
+    wanted : whether the row has the wanted decision.
+    margin : how far inside the decision it is, negative outside; NaN if the decision has no margin.
+    """
+
+    prediction: npt.NDArray[Any]
+    wanted: Bools
+    margin: Floats
+
+    def take(self, rows: Any) -> Answer:
+        """Return the answers of some rows."""
+        return Answer(self.prediction[rows], self.wanted[rows], self.margin[rows])
+
+
+@dataclass(frozen=True)
+class ScoreDecision:
+    """A score lies in an interval; it is of the class at `position` of `classes`, if there are any."""
+
+    source: Source
+    interval: Interval
+    classes: list[Any] | None
+    position: int
+    low: float  # ends that count for the margin
+    high: float
+
+    @classmethod
+    def bind(cls, interval: Interval, model: Any, predictions: npt.NDArray[Any] | None) -> ScoreDecision:
+        """Return the decision; `predictions` are the scores of the training rows, if known."""
+        source = read_model(model, interval)
+        by_class = source.method in ("predict_proba", "decision_function")
+        classes = classes_of(model) if by_class else None
+        if classes is not None and source.method == "decision_function":
+            check_exclusive(model, classes)
+        low, high = interval.low, interval.high
+        if predictions is not None:
+            scores = np.asarray(predictions, dtype=np.float64)
+            low, high = low if (scores < low).any() else -np.inf, high if (scores > high).any() else np.inf
+        elif source.method == "predict_proba":
+            low, high = low if low > 0 else -np.inf, high if high < 1 else np.inf
+        position = 0 if classes is None else _class_of(interval, classes)
+        return cls(source, interval, classes, position, low, high)
+
+    @property
+    def text(self) -> str:
+        """The decision in words, as in "probability of class 1 at least 0.5"."""
+        nouns = {"predict_proba": "probability", "decision_function": "score", "predict": "prediction"}
+        name = getattr(self.source.model, "__name__", "<lambda>")
+        noun = nouns[self.source.method] if self.source.method else "score" if name == "<lambda>" else name
+        of = self.interval.of if self.classes is None else self.classes[self.position]
+        if of is None and self.source.method == "predict_proba":
+            of = 1
+        kind = "class" if self.source.method in ("predict_proba", "decision_function") else "column"
+        whose = "" if of is None else f" of {kind} {of!r}"
+        return f"{noun}{whose} {self.interval.phrase(probability=self.source.method == 'predict_proba')}"
+
+    def answer(self, frame: Any, what: str) -> Answer:
+        """Query the model for every row of a table."""
+        reply = self.source.query(frame, what)
+        scores = self._one_score(reply) if reply.values.shape[1] == 1 else self._one_column(reply)
+        reply.check_missing(np.isnan(scores))
+        if math.isinf(self.low) and math.isinf(self.high):
+            margin = np.full(scores.shape, np.nan)
+        else:
+            above = scores - self.low if np.isfinite(self.low) else np.inf
+            margin = np.minimum(above, self.high - scores) if np.isfinite(self.high) else np.asarray(above)
+        return Answer(scores, self.interval.contains(scores), margin)
+
+    def _one_score(self, reply: Reply) -> Floats:
+        """Read one number per row: the score of the second of two classes, or of the model's only output."""
+        scores, of = reply.numbers()[:, 0], self.interval.of
+        if self.classes is None:
+            is_class_1 = self.source.method == "predict_proba" and equals(of, 1)
+            if of is not None and not is_class_1 and reply.columns != [of]:
+                reply.refuse(f"returned one score per row, which is not known to be of {of!r}. Leave out `of`.")
+            return scores
+        if self.position == len(self.classes) - 1 <= 1:
+            return scores
+        if len(self.classes) == 2 and self.source.method == "decision_function":
+            return -scores
+        return reply.refuse(
+            f"returned one score per row for the classes {listing(self.classes)}; it can only be that of the last of "
+            f"two, and {self.classes[self.position]!r} is not."
+        )
+
+    def _one_column(self, reply: Reply) -> Floats:
+        """Read the column of the class."""
+        if self.classes is not None:
+            numbers = reply.class_columns(self.classes)
+            if self.source.method == "predict_proba":
+                reply.check_sums(numbers)
+            return numbers[:, self.position]
+        numbers = reply.numbers()
+        if self.source.method == "predict_proba":
+            reply.check_sums(numbers)
+        names = list(range(numbers.shape[1])) if reply.columns is None else reply.columns
+        if self.source.method != "predict_proba" and self.interval.of is None:
+            example = f"mcce.Interval({self.interval.low:g}, {self.interval.high:g}, of={names[-1]!r})"
+            reply.refuse(f"returned {len(names)} columns ({listing(names)}). Say which one, as in {example}.")
+        return numbers[:, _class_of(self.interval, names)]
+
+
+def _class_of(interval: Interval, classes: list[Any]) -> int:
+    """Return the position of the interval's class: `of`, or class 1 of a pair such as 0 and 1."""
+    if interval.of is not None:
+        return find_class(interval.of, classes)
+    if len(classes) == 2 and set(classes) in ({0, 1}, {-1, 1}):  # True equals 1, the text "1" does not
+        return classes.index(1)
+    raise InputError(
+        f"the decision, a {interval}, does not say of which class the score is (classes: {listing(classes)}). Say it, "
+        f"as in mcce.Interval({interval.low:g}, {interval.high:g}, of={classes[-1]!r}), or give the wanted class "
+        f"itself, as in decision={classes[-1]!r}."
+    )
+
+
+@dataclass(frozen=True)
+class LabelDecision:
+    """The model predicts one of some labels; `probabilities` gives their margin, if the model has any."""
+
+    source: Source
+    labels: Labels
+    classes: list[Any] | None
+    probabilities: Source | None
+
+    @classmethod
+    def bind(cls, labels: Labels, model: Any, margins: bool) -> LabelDecision:
+        """Return the decision; with `margins`, probabilities are asked for too."""
+        source, classes = read_model(model, labels), classes_of(model)
+        if classes is not None:
+            for label in labels.labels:
+                find_class(label, classes, "decision")
+            if len(labels.labels) == len(classes):
+                raise InputError(
+                    f"decision names every class of the model ({listing(classes)}), so every row has it; name fewer. "
+                    "An interval of scores is a tuple: (low, high)."
+                )
+        has_probabilities = margins and classes is not None and callable(getattr(model, "predict_proba", None))
+        name = f"predict_proba of the {type(model).__name__}"
+        return cls(source, labels, classes, Source(model, "predict_proba", name) if has_probabilities else None)
+
+    @property
+    def text(self) -> str:
+        """The decision in words, as in "predicted class 'paid'"."""
+        return str(self.labels)
+
+    def answer(self, frame: Any, what: str) -> Answer:
+        """Query the model for every row of a table."""
+        reply = self.source.query(frame, what)
+        predicted = reply.column("one class label").astype(object)
+        codes, values = pd.factorize(predicted)
+        for value in values:
+            if not self._is_possible(value):
+                known = "" if self.classes is None else f" of {listing(self.classes)}"
+                reply.refuse(
+                    f"returned {spell(value)}, which is not a class label like {self.labels.labels[0]!r}{known}. For a "
+                    "model that returns scores give an interval, (low, high), else one of its labels."
+                )
+        wanted = np.array([self._is_wanted(value) for value in values], dtype=np.bool_)[codes]
+        margin = np.full(wanted.shape, np.nan)
+        if self.probabilities is not None and self.classes is not None:
+            by_class = self.probabilities.query(frame, what).class_columns(self.classes)
+            columns = np.array([self._is_wanted(label) for label in self.classes])
+            margin = by_class[:, columns].max(axis=1) - by_class[:, ~columns].max(axis=1)
+        return Answer(predicted, wanted, margin)
+
+    def _is_wanted(self, value: object) -> bool:
+        return any(equals(value, label) for label in self.labels.labels)
+
+    def _is_possible(self, value: object) -> bool:
+        """Tell labels from scores, and text from codes: 0.73 is never class 1, nor is 1 ever class '1'."""
+        if self.classes is not None:
+            return any(equals(value, label) for label in self.classes)
+        if isinstance(value, float) and not value.is_integer():
+            return any(isinstance(label, float) and not label.is_integer() for label in self.labels.labels)
+        return any(isinstance(value, str) == isinstance(label, str) for label in self.labels.labels)
+
+
+@dataclass(frozen=True)
+class PredicateDecision:
+    """A function of a table returns whether each row has the wanted decision."""
+
+    source: Source
+    predicate: Predicate
+
+    @property
+    def text(self) -> str:
+        """The decision in words."""
+        return str(self.predicate)
+
+    def answer(self, frame: Any, what: str) -> Answer:
+        """Call the function for every row of a table."""
+        reply = self.source.query(frame, what)
+        values = reply.column("one boolean")
+        if not all(isinstance(value, (bool, np.bool_)) for value in values):
+            reply.refuse(f"returned {spell(values[0])}, not booleans. Compare within it, as in `scores >= 0.5`.")
+        wanted = values.astype(np.bool_)
+        return Answer(wanted, wanted, np.full(wanted.shape, np.nan))
+
+
+Bound = ScoreDecision | LabelDecision | PredicateDecision
+
+
+def bind(model: Any, decision: Any, *, predictions: npt.NDArray[Any] | None = None, margins: bool = True) -> Bound:
+    """Return a wanted decision bound to its model (step 1)."""
+    wanted = read_decision(decision)
+    if isinstance(wanted, Interval):
+        return ScoreDecision.bind(wanted, model, predictions)
+    if isinstance(wanted, Labels):
+        return LabelDecision.bind(wanted, model, margins)
+    return PredicateDecision(read_model(model, wanted), wanted)
+
+
+class Query:
+    """Query a model about encoded rows; no row is asked twice.
+
+    Parameters
+    ----------
+    model : the model, None if the decision is a function of a table.
+    decision : the wanted decision, as the user gives it.
+    schema : Schema
+        The columns of the rows, arranged as the rows are.
+    training_predictions : array or None
+        Predictions of the training rows, which tell the ends of an interval that count for the margin.
+    margins : bool
+        Whether labels have margins, which takes a second call of the model.
+
+    Attributes
+    ----------
+    text : the decision in words.
+    n_rows, n_calls, seconds : rows asked, calls of the model, and the time it took.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from mcce.table import Schema
+    >>> schema = Schema.from_data(pd.DataFrame({"salary": [40.0, 60.0]}))
+    >>> query = Query(lambda rows: rows["salary"] / 100, (0.5, 1), schema)
+    >>> query(np.array([[45.0], [70.0], [45.0]])).wanted.tolist(), query.n_rows
+    ([False, True, False], 2)
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        decision: Any,
+        schema: Schema,
+        *,
+        training_predictions: npt.NDArray[Any] | None = None,
+        margins: bool = True,
+    ) -> None:
+        self.decision = bind(model, decision, predictions=training_predictions, margins=margins)
+        self.schema = schema
+        self.n_rows, self.n_calls, self.seconds = 0, 0, 0.0
+        self._lock = Lock()  # a model need not be thread-safe
+        self._place: dict[int, int] = {}  # of a row and its answer, by the hash of the row
+        self._kept: tuple[Floats, Answer] | None = None  # rows and answers, with room for more
+
+    @property
+    def text(self) -> str:
+        """The decision in words, as in "probability of class 1 at least 0.5"."""
+        return self.decision.text
+
+    def __call__(self, rows: Floats, what: str = "candidates") -> Answer:
+        """Return the answers for encoded rows; rows that were asked before are not asked again."""
+        keys = hash_rows(rows)
+        with self._lock:
+            places = np.array([self._place.get(key, -1) for key in keys.tolist()], dtype=np.int64)
+            new = np.flatnonzero(places < 0)
+            if new.size or self._kept is None:
+                places[new] = self._ask_new(keys[new], rows[new], what)
+            assert self._kept is not None
+            kept_rows, answers = self._kept[0][places], self._kept[1].take(places)
+            collided = ~((kept_rows == rows) | (np.isnan(kept_rows) & np.isnan(rows))).all(axis=1)
+            if collided.any():  # another row has the same hash
+                again = self._ask(rows[collided], what)
+                for field in ("prediction", "wanted", "margin"):
+                    getattr(answers, field)[collided] = getattr(again, field)
+        return answers
+
+    def confirm(self, rows: Floats, what: str = "returned rows") -> Answer:
+        """Ask the model again, without the answers of before."""
+        with self._lock:
+            return self._ask(rows, what)
+
+    def refute(self, rows: Floats) -> None:
+        """Count rows that `confirm` did not confirm as without the wanted decision from now on."""
+        with self._lock:
+            assert self._kept is not None
+            places = [self._place[key] for key in hash_rows(rows).tolist() if key in self._place]
+            self._kept[1].wanted[places] = False
+
+    def _ask_new(self, keys: UInts, rows: Floats, what: str) -> Ints:
+        """Ask about rows whose hashes are new, one for each hash; return the places of their answers."""
+        code, distinct = pd.factorize(keys)
+        first = np.zeros(distinct.size, dtype=np.int64)
+        first[code[::-1]] = np.arange(keys.size)[::-1]
+        answer = self._ask(rows[first], what)
+        begin = len(self._place)
+        self._keep(rows[first], answer, begin)
+        self._place.update(zip(distinct.tolist(), range(begin, begin + distinct.size)))
+        return np.asarray(begin + code, dtype=np.int64)
+
+    def _keep(self, rows: Floats, answer: Answer, begin: int) -> None:
+        """Write rows and answers at some places; the room doubles when it is full."""
+        end = begin + rows.shape[0]
+        if self._kept is None:
+            self._kept = rows.copy(), answer.take(slice(None))
+            return
+        kept_rows, kept = self._kept
+        if end > kept_rows.shape[0]:
+            room = max(end, 2 * begin)
+            kept_rows = _with_room(kept_rows, room)
+            kept = Answer(*(_with_room(part, room) for part in (kept.prediction, kept.wanted, kept.margin)))
+            self._kept = kept_rows, kept
+        kept_rows[begin:end] = rows
+        kept.prediction[begin:end] = answer.prediction
+        kept.wanted[begin:end], kept.margin[begin:end] = answer.wanted, answer.margin
+
+    def _ask(self, rows: Floats, what: str) -> Answer:
+        """Ask the model about rows, in parts of bounded size; no rows are no call."""
+        parts = [self._time(self.schema.decode_for_model(rows[part]), what) for part in blocks(len(rows), QUERY_ROWS)]
+        if not parts:
+            dtype = {ScoreDecision: np.float64, LabelDecision: np.object_}.get(type(self.decision), np.bool_)
+            return Answer(np.empty(0, dtype=dtype), np.empty(0, dtype=np.bool_), np.empty(0))
+        join: Callable[[str], npt.NDArray[Any]] = lambda name: np.concatenate([getattr(part, name) for part in parts])  # noqa: E731
+        return Answer(join("prediction"), join("wanted"), join("margin"))
+
+    def _time(self, frame: Any, what: str) -> Answer:
+        start = perf_counter()
+        answer = self.decision.answer(frame, what)
+        self.seconds += perf_counter() - start
+        self.n_rows, self.n_calls = self.n_rows + len(frame), self.n_calls + 1
+        return answer
+
+
+def _with_room(values: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
+    """Return a copy of an array with room for more rows."""
+    larger = np.empty((room, *values.shape[1:]), dtype=values.dtype)
+    larger[: len(values)] = values
+    return larger
+
+
+def check_wanted(answer: Answer, text: str) -> None:
+    """Raise if no training row has the wanted decision, since then nothing can be learned about it."""
+    if answer.wanted.any():
+        return
+    seen = answer.prediction
+    if seen.size and seen.dtype.kind == "f":
+        found = f" (the scores go from {seen.min():.4g} to {seen.max():.4g})"
+    else:
+        found = f" (the answers are {listing(sorted({str(label) for label in seen}))})"
+    raise InputError(
+        f"no training row has the wanted decision, {text}{found}: there is nothing to learn it from. Check the "
+        "decision, or set condition_on_decision=False."
+    )

@@ -1,1 +1,0 @@
-"""A Gaussian copula over empirical margins."""

@@ -1,1 +1,0 @@
-"""Conditionals that draw donors: training values from the leaves of trees or from all rows."""

@@ -1,1 +1,0 @@
-"""The empirical conditional of shapr: all training rows as donors, weighted by their distance."""

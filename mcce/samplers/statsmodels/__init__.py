@@ -1,1 +1,0 @@
-"""Models of statsmodels as conditionals, short names of the common ones, and a two-part model of amounts."""

@@ -1,1 +1,0 @@
-"""A vine copula over empirical margins."""
