@@ -202,6 +202,11 @@ def is_whole(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
 
 
+def is_number(value: object) -> bool:
+    """Return whether a value is a real number, not a boolean."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_, np.timedelta64))
+
+
 def check_count(value: Any, name: str, least: int = 1, most: int | None = None) -> int:
     """Return an argument that must be a whole number of at least `least`.
 
@@ -236,8 +241,7 @@ def check_number(
     Traceback (most recent call last):
     mcce.exceptions.InputError: floor is 1; it must be a number of at least 0 and below 1.
     """
-    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_, np.timedelta64))
-    is_within = is_number and abs(value) < np.inf and low <= value <= high
+    is_within = is_number(value) and abs(value) < np.inf and low <= value <= high
     if not is_within or (above_low and value == low) or (below_high and value == high):
         bounds = []
         if low > -np.inf:
@@ -278,14 +282,14 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     if target.exists() and not target.is_file():
         yield target
         return
-    beside = target.with_name(f".{secrets.token_hex(4)}-{target.name}")
+    temporary = target.with_name(f".{secrets.token_hex(4)}-{target.name}")
     try:
-        yield beside
+        yield temporary
         if target.exists():
-            shutil.copymode(target, beside)
-        beside.replace(target)
+            shutil.copymode(target, temporary)
+        temporary.replace(target)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def blocks(n: int, size: int) -> Iterator[slice]:

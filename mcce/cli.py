@@ -4,8 +4,8 @@ A job is a TOML file; its tables are keyword arguments of `pandas.read_csv`, `MC
 a file of joblib. Nothing in a job is code: samplers are registered names, rules and formulas are read by a whitelist.
 
 An entry point of the group `mcce.commands` is a function that adds a parser to argparse's subparsers and sets `run` on
-it. Modules that take long to import are imported by the commands. Results go to standard output, notes to standard
-error. Exit codes: 0 done, 2 bad input, 3 some rows have no counterfactual, 130 interrupted.
+it. Results go to standard output, notes to standard error. Exit codes: 0 done, 2 bad input, 3 some rows have no
+counterfactual, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -15,16 +15,21 @@ import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import pandas as pd
+import joblib
+import pandas as pd
 
-    from mcce.counterfactuals import Counterfactuals
-    from mcce.explainer import MCCE
+from mcce._utils import atomic_path
+from mcce.constraints import allow, no_copies
+from mcce.counterfactuals import ALREADY, Counterfactuals
+from mcce.exceptions import InputError, MCCEError, did_you_mean, listing
+from mcce.explainer import MCCE, load
+from mcce.model import Interval
+from mcce.report.text import value_text
 
 DONE, BAD_INPUT, SOME_UNEXPLAINED, INTERRUPTED = 0, 2, 3, 130
 PICTURES = (".png", ".svg", ".pdf")
@@ -74,8 +79,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code; `argv` are the arguments, by default those of the process."""
     typed = sys.argv[1:] if argv is None else list(argv)
     arguments = make_parser(typed[0] if typed else "").parse_args(typed)
-    from mcce.exceptions import MCCEError
-
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: _note(f"warning: {message}")
         try:
@@ -105,12 +108,9 @@ def make_parser(command: str = "") -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     def add(name: str, run: Callable[[argparse.Namespace], int], about: str) -> argparse.ArgumentParser:
-        kind = argparse.RawDescriptionHelpFormatter
-        added = commands.add_parser(
-            name, help=about, description=f"{about[0].upper()}{about[1:]}.", formatter_class=kind
-        )
-        added.set_defaults(run=run)
-        return added
+        command_parser = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        command_parser.set_defaults(run=run)
+        return command_parser
 
     demo = add("demo", run_demo, "explain refused loans of an embedded table")
     demo.add_argument("-o", "--out", metavar="FILE.png", help="also draw the first answer")
@@ -137,8 +137,6 @@ def make_parser(command: str = "") -> argparse.ArgumentParser:
 
 def _note(text: str) -> None:
     """Write one line to standard error, whatever the text holds."""
-    from mcce.report.text import value_text
-
     print(value_text(" ".join(text.split())), file=sys.stderr)
 
 
@@ -160,7 +158,7 @@ def explain_loans() -> Counterfactuals:
 def run_demo(arguments: argparse.Namespace) -> int:
     """Print the lines of the example, its answers, and the first one as a sentence and, if asked for, as a picture."""
     if arguments.out is not None and Path(arguments.out).suffix.lower() not in PICTURES:
-        _refuse(f"-o is {arguments.out}; give the name of a picture, which ends in {' or '.join(PICTURES)}.")
+        raise InputError(f"-o is {arguments.out}; give the name of a picture, which ends in {' or '.join(PICTURES)}.")
     lines = inspect.getsource(explain_loans).splitlines()[2:]  # without its name and docstring
     code = [line.strip().replace("return ", "counterfactuals = ") for line in lines if line.strip()]
     print("\n".join(f">>> {line}" for line in [*code, "print(counterfactuals)"]), flush=True)
@@ -178,8 +176,6 @@ def _draw(counterfactuals: Counterfactuals, label: Any, out: str) -> None:
     """Write the picture of one row."""
     import matplotlib.pyplot as plt
 
-    from mcce._utils import atomic_path
-
     plt.switch_backend("Agg")  # no window is opened
     figure: Any = counterfactuals.plot(label).figure
     with atomic_path(out) as path:
@@ -191,7 +187,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
     """Fit the explainer of a job and save it."""
     job = read_job(arguments.job)
     if "explainer" in job:
-        _refuse("the job has explainer, which has no effect in mcce fit; take it out.")
+        raise InputError("the job has explainer, which has no effect in mcce fit; take it out.")
     _check_output(arguments.out, arguments.job, job)
     fit_job(job).save(arguments.out)
     _note(f"wrote {arguments.out}, which holds the model and the training rows")
@@ -200,10 +196,6 @@ def run_fit(arguments: argparse.Namespace) -> int:
 
 def run_explain(arguments: argparse.Namespace) -> int:
     """Explain the rows of a job; return 3 if a row that needs a counterfactual has none."""
-    from mcce._utils import atomic_path
-    from mcce.counterfactuals import ALREADY
-    from mcce.explainer import MCCE, load
-
     job = read_job(arguments.job)
     _need(job, "rows")
     options = _check_arguments(job.get("explain", {}), MCCE.explain, "[explain]", without=("self", "X"))
@@ -214,7 +206,9 @@ def run_explain(arguments: argparse.Namespace) -> int:
     if "explainer" in job:
         beside = [name for name in ("model", "train", "MCCE") if name in job]
         if beside:
-            _refuse(f"the job has {_listing(beside)} beside explainer, where they have no effect; take them out.")
+            raise InputError(
+                f"the job has {listing(beside)} beside explainer, where they have no effect; take them out."
+            )
         explainer = load(job["explainer"])
     else:
         explainer = fit_job(job)
@@ -250,22 +244,19 @@ def read_job(path: str) -> dict[str, Any]:
     try:
         job = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:  # not TOML, or not UTF-8
-        _refuse(f"{path} is not a TOML file: {error}.")
+        raise InputError(f"{path} is not a TOML file: {error}.") from error
     for key, value in job.items():
         if key not in KEYS:
-            _refuse(f"{path} has the key {key!r}, which a job has not; {_did_you_mean(key, KEYS)}")
+            raise InputError(f"{path} has the key {key!r}, which a job does not have; {did_you_mean(key, KEYS)}")
         if not isinstance(value, KEYS[key]):
             kind = "a text, the name of a file" if KEYS[key] is str else f"a table, [{key}]"
-            _refuse(f"{key} of {path} is {value!r}; it must be {kind}.")
+            raise InputError(f"{key} of {path} is {value!r}; it must be {kind}.")
     folder = Path(path).parent
     return {key: str(folder / value) if KEYS[key] is str else value for key, value in job.items()}
 
 
 def fit_job(job: Mapping[str, Any]) -> MCCE:
     """Return the fitted explainer of a job."""
-    from mcce.explainer import MCCE
-    from mcce.model import Interval
-
     for key in ("model", "train"):
         _need(job, key)
     options = _check_arguments(job.get("MCCE", {}), MCCE, "[MCCE]", without=("model", "generator"))
@@ -273,7 +264,7 @@ def fit_job(job: Mapping[str, Any]) -> MCCE:
     if isinstance(decision, dict):
         _check_arguments(decision, Interval, "decision", without=())
         if not {"low", "high"} <= set(decision):
-            _refuse(f"decision is {decision}; give low and high, as in {{ low = 0, high = 0.1, of = true }}.")
+            raise InputError(f"decision is {decision}; give low and high, as in {{ low = 0, high = 0.1, of = true }}.")
         options["decision"] = Interval(**decision)
     elif isinstance(decision, list) and len(decision) == 2 and not any(isinstance(end, str) for end in decision):
         options["decision"] = tuple(decision)
@@ -285,23 +276,19 @@ def fit_job(job: Mapping[str, Any]) -> MCCE:
 
 def read_model(path: str) -> Any:
     """Return the model in a file of joblib."""
-    import joblib
-
     try:
         return joblib.load(path)
     except OSError:
         raise
     except Exception as error:  # a pickle may raise anything
-        return _refuse(
+        raise InputError(
             f"{path} is not a model that joblib can load ({type(error).__name__}: {error}); save it by "
             "joblib.dump(model, path), with the same packages installed."
-        )
+        ) from error
 
 
 def read_table(job: Mapping[str, Any], key: str) -> pd.DataFrame:
     """Return the table in a file of the job, read by pandas with the arguments of [read_csv]."""
-    import pandas as pd
-
     options = _check_arguments(
         job.get("read_csv", {}), pd.read_csv, "[read_csv]", without=("filepath_or_buffer", "iterator", "chunksize")
     )
@@ -310,36 +297,40 @@ def read_table(job: Mapping[str, Any], key: str) -> pd.DataFrame:
     except OSError:
         raise
     except Exception as error:  # arguments from outside may raise anything
-        return _refuse(f"pandas.read_csv cannot read {job[key]} ({type(error).__name__}: {error}); see [read_csv].")
+        raise InputError(
+            f"pandas.read_csv cannot read {job[key]} ({type(error).__name__}: {error}); see [read_csv]."
+        ) from error
 
 
 def read_constraints(constraints: Any, where: str) -> list[Any]:
     """Return constraints: rules as texts, and tables of arguments of `allow`, or { no_copies = true }."""
-    from mcce.constraints import allow, no_copies
-
     if not isinstance(constraints, list):
-        _refuse(f'constraints of {where} is {constraints!r}; give a list, as in ["savings <= salary"].')
+        raise InputError(f'constraints of {where} is {constraints!r}; give a list, as in ["savings <= salary"].')
     read = []
-    for given in constraints:
-        if not isinstance(given, dict):
-            read.append(given)
-        elif given == {"no_copies": True}:
+    for constraint in constraints:
+        if not isinstance(constraint, dict):
+            read.append(constraint)
+        elif constraint == {"no_copies": True}:
             read.append(no_copies())
         else:
-            options = _check_arguments(given, allow, f"a constraint of {where}", without=())
+            options = _check_arguments(constraint, allow, f"a constraint of {where}", without=())
             if "feature" not in options:
-                _refuse(f'a constraint of {where} is {given}; say which feature, as in {{ feature = "salary" }}.')
+                raise InputError(
+                    f'a constraint of {where} is {constraint}; say which feature, as in {{ feature = "salary" }}.'
+                )
             read.append(allow(options.pop("feature"), **options))
     return read
 
 
-def _check_arguments(given: Any, function: Any, where: str, without: tuple[str, ...]) -> dict[str, Any]:
+def _check_arguments(arguments: Any, function: Any, where: str, without: tuple[str, ...]) -> dict[str, Any]:
     """Return arguments for a function, all of which it has."""
-    known = [name for name in inspect.signature(function).parameters if name not in without]
-    for name in given:
-        if name not in known:
-            _refuse(f"{where} has {name!r}, which is no argument of it in a job; {_did_you_mean(name, known)}")
-    return dict(given)
+    parameters = [name for name in inspect.signature(function).parameters if name not in without]
+    for name in arguments:
+        if name not in parameters:
+            raise InputError(
+                f"{where} has {name!r}, which is no argument of it in a job; {did_you_mean(name, parameters)}"
+            )
+    return dict(arguments)
 
 
 def _check_output(out: str, path: str, job: Mapping[str, Any]) -> None:
@@ -347,28 +338,11 @@ def _check_output(out: str, path: str, job: Mapping[str, Any]) -> None:
     inputs = {"the job": path, **{f"{key} of the job": job[key] for key in job if KEYS[key] is str}}
     for what, file in inputs.items():
         if os.path.realpath(out) == os.path.realpath(file):
-            _refuse(f"-o is {out}, which is {what}; give another name.")
+            raise InputError(f"-o is {out}, which is {what}; give another name.")
 
 
 def _need(job: Mapping[str, Any], key: str) -> None:
     if key not in job:
-        _refuse(f'the job has no {key}; add a line such as {key} = "{key}.{"joblib" if key == "model" else "csv"}".')
-
-
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    from mcce.exceptions import did_you_mean
-
-    return did_you_mean(name, known)
-
-
-def _listing(names: Iterable[str]) -> str:
-    from mcce.exceptions import listing
-
-    return listing(names)
-
-
-def _refuse(message: str) -> Any:
-    """Raise an InputError."""
-    from mcce.exceptions import InputError
-
-    raise InputError(message)
+        raise InputError(
+            f'the job has no {key}; add a line such as {key} = "{key}.{"joblib" if key == "model" else "csv"}".'
+        )

@@ -139,7 +139,7 @@ class Counterfactuals:
             With index (what, of): "rows" are counts of the given and explained rows and of each code of `unexplained`;
             "mean" has the mean of each measure; "changes" the share of answers with so many changes; "changed" the
             share of answers in which each feature changes, the most frequent first. A feature that changes often and
-            cannot be influenced belongs into `fixed`.
+            cannot be influenced belongs in `fixed`.
         """
         best = np.flatnonzero(self._ranks() == 1)
         measures = self.measures.iloc[best]
@@ -259,20 +259,20 @@ class Counterfactuals:
         code = np.full(n, "explained", dtype=object)
         places = find_labels(self.unexplained.index, self.factuals.index)
         code[places >= 0] = self.unexplained["code"].to_numpy(dtype=object)[places[places >= 0]]
-        both = pd.concat([self.factuals.reset_index(drop=True), self.frame.reset_index(drop=True)], ignore_index=True)
+        rows = pd.concat([self.factuals.reset_index(drop=True), self.frame.reset_index(drop=True)], ignore_index=True)
         measures = pd.concat([self._factual_measures(), self.measures.reset_index(drop=True)], ignore_index=True)
-        firsts = {
+        keys = {
             "id": self.factuals.index[np.concatenate([np.arange(n), owner])].to_series().reset_index(drop=True),
             "rank": pd.Series(np.concatenate([np.zeros(n, dtype=np.int64), self._ranks()])),
             "code": pd.Series(np.concatenate([code, code[owner]])),
         }
-        table = pd.DataFrame({j: _plain(both.iloc[:, j]) for j in range(both.shape[1])})
-        names = free_names(both.columns, ())
-        beside = free_names([*firsts, *measures.columns], names)
-        table.columns = pd.Index(names, dtype=object)
-        ahead = pd.DataFrame({name: _plain(values) for name, values in zip(beside, firsts.values())})
-        behind = measures.set_axis(beside[len(firsts) :], axis=1)
-        return pd.concat([ahead, table, behind], axis=1).iloc[source[order]].reset_index(drop=True)
+        names = free_names(rows.columns, ())
+        names_beside = free_names([*keys, *measures.columns], names)
+        features = pd.DataFrame({j: _plain(rows.iloc[:, j]) for j in range(rows.shape[1])})
+        features.columns = pd.Index(names, dtype=object)
+        table_of_keys = pd.DataFrame({name: _plain(values) for name, values in zip(names_beside, keys.values())})
+        measures = measures.set_axis(names_beside[len(keys) :], axis=1)
+        return pd.concat([table_of_keys, features, measures], axis=1).iloc[source[order]].reset_index(drop=True)
 
     def _factual_measures(self) -> pd.DataFrame:
         """Return the measures of the factuals themselves: their prediction, and distances of 0."""
@@ -321,10 +321,10 @@ class Counterfactuals:
         return str(styler.set_caption(self._headline()).set_uuid("mcce").to_html())
 
     def _headline(self) -> str:
-        given, explained = len(self.predictions), int((self._ranks() == 1).sum())
+        n_rows, n_explained = len(self.predictions), int((self._ranks() == 1).sum())
         counts = self.unexplained["code"].value_counts()
         codes = "".join(f", {n} {code}" for code, n in counts.items())
-        return f"Counterfactuals: {explained} of {given} rows explained{codes}"
+        return f"Counterfactuals: {n_explained} of {n_rows} rows explained{codes}"
 
     def _shown(self, n: int, width: float = np.inf) -> tuple[pd.DataFrame, list[Any]]:
         """Return the table of the first explained rows, and the changed features that do not fit into it."""

@@ -273,11 +273,11 @@ def resolve_measures(
         Whether each training row has the wanted decision; needed by "hvdm" and "ivdm".
     """
     single = isinstance(measures, str) or callable(measures)
-    given = DEFAULT if measures is None else (measures,) if single else measures
-    if not isinstance(given, Sequence) or not given:
+    requested = DEFAULT if measures is None else (measures,) if single else measures
+    if not isinstance(requested, Sequence) or not requested:
         raise InputError(f"measures is {measures!r}; give names or functions, as in measures=('L0', 'gower').")
     table, resolved = Table(schema.features, training), []
-    for measure in given:
+    for measure in requested:
         if callable(measure):
             resolved.append(_of_function(measure, schema))
             continue
@@ -304,13 +304,13 @@ def _of_function(function: Callable[..., Any], schema: Schema) -> Measure:
         for k, factual in enumerate(first):
             of_factual = np.flatnonzero(group.ravel() == k)
             candidates = schema.decode(rows[of_factual])
-            found = np.asarray(function(candidates, schema.decode(factuals[[factual]]).iloc[0]))
-            if found.shape != (of_factual.size,) or found.dtype.kind not in "biuf" or np.isnan(found).any():
+            reply = np.asarray(function(candidates, schema.decode(factuals[[factual]]).iloc[0]))
+            if reply.shape != (of_factual.size,) or reply.dtype.kind not in "biuf" or np.isnan(reply).any():
                 raise InputError(
-                    f"the measure {name!r} returned {found.dtype} of shape {found.shape} for {of_factual.size} "
+                    f"the measure {name!r} returned {reply.dtype} of shape {reply.shape} for {of_factual.size} "
                     "candidates; it must return one number, not missing, for each."
                 )
-            values[of_factual] = found
+            values[of_factual] = reply
         return values
 
     return Measure(name, measure)

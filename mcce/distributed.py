@@ -104,10 +104,10 @@ def _meta(explainer: MCCE, rows: pd.DataFrame, options: Mapping[str, Any]) -> pd
     """
     explainer.explain(rows, **options, progress=False)
     generator = explainer.generator_
-    found = explainer.explain(generator.schema_.decode(generator.training_[:1]), **options, progress=False)
-    flat = found.to_frame().iloc[:0, RANK:]
+    result = explainer.explain(generator.schema_.decode(generator.training_[:1]), **options, progress=False)
+    flat = result.to_frame().iloc[:0, RANK:]
     code, prediction = flat.columns[[CODE - RANK, FEATURES + len(generator.schema_) - RANK]]
-    dtype = found.predictions.infer_objects().dtype
+    dtype = result.predictions.infer_objects().dtype
     dtypes = {code: str, prediction: NULLABLE.get(dtype.kind, dtype)}
     return flat.astype(dtypes).set_index(rows.index)
 

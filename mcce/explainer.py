@@ -27,17 +27,17 @@ import pandas as pd
 from sklearn.base import BaseEstimator, clone
 
 from mcce._utils import Floats, atomic_path, check_count, check_flag, check_number, count_jobs, one_native_thread
-from mcce.constraints import Constraints, resolve
+from mcce.constraints import Constraints, read_constraints, resolve
 from mcce.counterfactuals import Counterfactuals
-from mcce.distances import DEFAULT, Gower, Measure, resolve_measures
+from mcce.distances import DEFAULT, Gower, Measure, changed, resolve_measures
 from mcce.exceptions import InputError, NotFittedError, listing, spell, warn
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.cost import Cost
 from mcce.explain.draw import Pools, draw_shared
-from mcce.explain.factuals import read_factuals
-from mcce.explain.plain import first_valid
+from mcce.explain.factuals import read_factuals, read_rows
+from mcce.explain.plain import Counts
 from mcce.explain.problem import Factuals, Problem
-from mcce.explain.run import Explanation, explain
+from mcce.explain.run import Explanation, explain, search
 from mcce.explain.tabulate import tabulate
 from mcce.generators import ChainModel, Generator
 from mcce.model import Query, bind
@@ -166,20 +166,20 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("generator_", None)  # a failed fit must not leave a fitted explainer
         check_flag(self.condition_on_decision, "condition_on_decision")
         frame = as_frame(X, "X")
-        decision = bind(self.model, self.decision)
-        wanted = predictions = margins = None
+        decision = bind(self.model, self.decision, margins=False)
+        wanted = predictions = None
         if self.condition_on_decision:
             answer = decision.answer(X, "the training rows")
             check_wanted(answer, decision.text)
-            wanted, predictions, margins = answer.wanted, answer.prediction, answer.margin
+            wanted, predictions = answer.wanted, answer.prediction
         generator = self._make_generator()
         generator.fit(X, wanted, sample_weight=sample_weight)
         if sample_weight is not None and wanted is not None:
-            kept = np.asarray(sample_weight, dtype=np.float64) != 0
-            predictions, margins, wanted = predictions[kept], margins[kept], wanted[kept]  # type: ignore[index]
+            has_weight = np.asarray(sample_weight, dtype=np.float64) != 0
+            predictions, wanted = predictions[has_weight], wanted[has_weight]  # type: ignore[index]
         schema = generator.schema_
         self._training = Table(schema.features, generator.training_)
-        self._answer = None if wanted is None else (predictions, wanted, margins)
+        self._predictions, self._wanted = predictions, wanted  # of the training rows, None if they were not queried
         self._derived = Derived.read(self.derived, schema, generator.training_, generator.fixed_)
         self._constraints = resolve(self.constraints, schema, generator.fixed_)
         self._gower = Gower.fit(self._training)
@@ -208,11 +208,10 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
                 f"generator is {spell(self.generator)}; give an unfitted mcce Generator, such as ChainModel()."
             )
         defaults = {"sampler": "cart", "visit_sequence": "data", "predictors": None, "kinds": None}
-        beside = [name for name, default in defaults.items() if getattr(self, name) is not default]
-        beside = [name for name in beside if getattr(self, name) != defaults[name]]
-        if beside:
-            has = "has" if len(beside) == 1 else "have"
-            raise InputError(f"{listing(beside)} {has} no effect beside generator; give it to the generator itself.")
+        ignored = [name for name, default in defaults.items() if getattr(self, name) != default]
+        if ignored:
+            has = "has" if len(ignored) == 1 else "have"
+            raise InputError(f"{listing(ignored)} {has} no effect beside generator; give it to the generator itself.")
         if list(self.generator.fixed) != list(self.fixed):
             raise InputError(
                 f"the generator has fixed={list(self.generator.fixed)!r}, and fixed is {list(self.fixed)!r}; give "
@@ -313,14 +312,15 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
         options = {"n_samples": check_count(n_samples, "n_samples", most=MOST_SAMPLES)}
         options["independent"] = check_flag(independent, "independent")
         problem = self._problem(options, constraints, (), None, None)
-        factuals = read_factuals(X, self.generator_, problem.query)
-        pools = draw_shared(problem, factuals.matrix)
+        schema, frame = self.generator_.schema_, read_rows(X)
+        factuals = np.ascontiguousarray(schema.encode(frame, "X").matrix)
+        pools = draw_shared(problem, factuals)
         sizes = pools.end - pools.begin
         owner = np.repeat(np.arange(len(factuals)), sizes)
         draw = np.arange(owner.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows = pools.rows(draw + pools.begin[owner])
-        index = pd.MultiIndex.from_arrays([factuals.index[owner], draw], names=["id", "draw"])
-        return self.generator_.schema_.decode(self._derived.complete(rows, factuals.matrix[owner]), index)
+        index = pd.MultiIndex.from_arrays([frame.index[owner], draw], names=["id", "draw"])
+        return schema.decode(self._derived.complete(rows, factuals[owner]), index)
 
     @one_native_thread()
     def select(
@@ -350,13 +350,12 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
         pools = self._match(candidates, factuals)
         searched = factuals.searched
         acceptance = Acceptance(problem, factuals.matrix[searched])
-        winners, counts = first_valid(acceptance, pools.take(searched), problem.k)
-        for count in vars(counts):
-            of_all = np.zeros(len(factuals), dtype=np.int64)
-            of_all[searched] = getattr(counts, count)
-            object.__setattr__(counts, count, of_all)
-        none = np.zeros(len(factuals), dtype=bool)
-        explained = Explanation(problem, factuals, winners.of_factuals(searched), counts, none, 0.0, 0.0)
+        winners, counts, refuted = search(acceptance, pools.take(searched))
+        counts_of_all = Counts.zeros(len(factuals))
+        counts_of_all.write(searched, counts)
+        not_confirmed = np.isin(np.arange(len(factuals)), searched[refuted])
+        winners = winners.of_factuals(searched)
+        explained = Explanation(problem, factuals, winners, counts_of_all, not_confirmed, 0.0, 0.0)
         return self._tabulate(explained, options, time.perf_counter() - begun)
 
     def _match(self, candidates: pd.DataFrame, factuals: Factuals) -> Pools:
@@ -366,16 +365,16 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
         ids = candidates.index.get_level_values(0)
         owner = find_labels(factuals.index, ids)
         if (owner < 0).any():
-            stranger = ids[owner < 0][0]
+            unknown_id = ids[owner < 0][0]
             raise InputError(
-                f"candidates has rows for {spell(stranger)}, which is not in the index of X; take them out."
+                f"candidates has rows for {spell(unknown_id)}, which is not in the index of X; take them out."
             )
         rows = self.generator_.schema_.encode(candidates.reset_index(drop=True), "candidates").matrix
         fixed = slice(0, self.generator_.n_fixed_)
         before, after = factuals.matrix[owner][:, fixed], rows[:, fixed]
-        differs = (before != after) & ~(np.isnan(before) & np.isnan(after))
-        if differs.any():
-            at, j = np.argwhere(differs)[0]
+        is_changed = changed(after, before)
+        if is_changed.any():
+            at, j = np.argwhere(is_changed)[0]
             raise InputError(
                 f"candidates changes the fixed feature {spell(self.generator_.schema_.names[j])} of {spell(ids[at])}; "
                 "fixed features stay as in X."
@@ -392,24 +391,25 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
     ) -> Problem:
         """Return the requirements of a call."""
         generator, sparse = self.generator_, options.get("sparse", False)
-        predictions = None if self._answer is None else self._answer[0]
-        query = Query(self.model, self.decision, generator.schema_, training_predictions=predictions, margins=sparse)
+        query = Query(
+            self.model, self.decision, generator.schema_, training_predictions=self._predictions, margins=sparse
+        )
         resolved = self._resolve(constraints)
         learned = self._learn() if sparse else None
-        kept = self._relations if learned is None else learned.relations
         if relations is not None:
-            kept = self._read_relations(relations, generator)
-        order = None if measures is None else self._measures(measures, sparse)
+            kept_relations = self._read_relations(relations, generator)
+        else:
+            kept_relations = (self._relations or Relations()) if learned is None else learned.relations
         max_changes, max_gower = options.get("max_changes"), options.get("max_gower")
-        p = len(generator.schema_)
+        n_columns = len(generator.schema_)
         return Problem(
             generator=generator,
             query=query,
             constraints=resolved,
             derived=self._derived,
-            relations=Relations.none() if kept is None else kept,
+            relations=kept_relations,
             gower=self._gower,
-            measures=order,
+            measures=None if measures is None else self._measures(measures, sparse),
             score=None if learned is None else learned.score,
             cost=None if learned is None else learned.cost,
             training_hashes=hash_rows(generator.training_) if resolved.no_copies else None,
@@ -420,7 +420,9 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
             diverse=options.get("diverse", False),
             independent=options.get("independent", False),
             max_changes=np.inf if max_changes is None else check_count(max_changes, "max_changes"),
-            max_steps=np.inf if max_gower is None else p * check_number(max_gower, "max_gower", 0.0) * (1 + 1e-12),
+            max_steps=np.inf
+            if max_gower is None
+            else n_columns * check_number(max_gower, "max_gower", 0.0) * (1 + 1e-12),
             n_jobs=count_jobs(self.n_jobs),
             progress=progress,
         )
@@ -431,16 +433,14 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
 
     def _resolve(self, constraints: Any) -> Constraints:
         """Return the explainer's constraints and those of a call."""
-        if isinstance(constraints, (list, tuple)) and not constraints:
+        further = read_constraints(constraints)
+        if not further:
             return self._constraints
-        always = [self.constraints] if isinstance(self.constraints, str) else list(self.constraints)
-        further = list(constraints) if isinstance(constraints, (list, tuple)) else [constraints]
-        return resolve([*always, *further], self.generator_.schema_, self.generator_.fixed_)
+        return resolve([*read_constraints(self.constraints), *further], self.generator_.schema_, self.generator_.fixed_)
 
     def _measures(self, measures: Any, sparse: bool) -> tuple[Measure, ...] | None:
         """Return the order of candidates; None for the paper's in a plain search, which has faster code for it."""
-        wanted = None if self._answer is None else self._answer[1]
-        resolved = resolve_measures(measures, self.generator_.schema_, self.generator_.training_, wanted)
+        resolved = resolve_measures(measures, self.generator_.schema_, self.generator_.training_, self._wanted)
         is_default = not sparse and not callable(measures) and tuple(measure.name for measure in resolved) == DEFAULT
         return None if is_default else tuple(resolved)
 
@@ -461,8 +461,7 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
 
     def _training_margins(self) -> Floats:
         """Return the margins of the training rows that have the wanted decision."""
-        predictions = None if self._answer is None else self._answer[0]
-        query = Query(self.model, self.decision, self.generator_.schema_, training_predictions=predictions)
+        query = Query(self.model, self.decision, self.generator_.schema_, training_predictions=self._predictions)
         answer = query(self.generator_.training_, "the training rows")
         return answer.margin[answer.wanted]
 

@@ -94,16 +94,9 @@ def resolve_seed(random_state: int | np.integer[Any] | None) -> int:
     )
 
 
-def mix(values: UInts) -> UInts:
-    """Scramble 64-bit words one to one (the finaliser of SplitMix64)."""
-    z = values + _WEYL
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
 @jit_inline
 def _mix_word(word):  # type: ignore[no-untyped-def]
+    """Scramble a 64-bit word one to one (the finaliser of SplitMix64)."""
     z = word + uint64(_WEYL)
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)

@@ -136,7 +136,7 @@ def _write(r: Session, column: pd.Series[Any], wanted: RColumn | None) -> Any:
     if kind in TEXTS:
         texts = split_texts(bytes(sent["texts"]))
         if target == "character":
-            return r.character([None if gone else texts[code] for code, gone in zip(values, missing)])
+            return r.character([None if is_missing else texts[code] for code, is_missing in zip(values, missing)])
         levels = texts
         if wanted is not None and wanted.levels:
             levels = list(wanted.levels)
@@ -191,7 +191,7 @@ def _read(r: Session, vector: Any, name: str) -> pd.Series[Any]:
             f"column {name!r} is of R's type {listing(classes)}, which a DataFrame does not have; convert it in R to "
             "numbers, text, a factor or dates, a matrix to one column for each of its own."
         )
-    kind = next((known for known in R_CLASSES[:4] if known in classes), stored)
+    kind = next((r_class for r_class in R_CLASSES[:4] if r_class in classes), stored)
     texts: list[str] = []
     if stored == "character":
         missing = np.array([text is r.ri.NA_Character for text in vector], dtype=bool)

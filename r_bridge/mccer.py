@@ -88,10 +88,10 @@ def explain_mcce(
     if x_train is None and featuremodel_object is None:
         raise InputError("x_train is None; give the training rows, or a featuremodel_object of an earlier call.")
     train = None if x_train is None else as_frame(x_train, "x_train")
-    known = factuals if train is None else train
-    _check_names(r, [*known.columns, *factuals.columns])
-    fixed = check_fixed(fixed_features, list(known.columns))
-    like = pd.concat([(factuals if name in fixed else known)[[name]].iloc[:0] for name in known.columns], axis=1)
+    template = factuals if train is None else train
+    _check_names(r, [*template.columns, *factuals.columns])
+    fixed = check_fixed(fixed_features, list(template.columns))
+    like = pd.concat([(factuals if name in fixed else template)[[name]].iloc[:0] for name in template.columns], axis=1)
     controls = _controls(fit_autoregressive_model, tree_arguments)
     if isinstance(fit_seed, RGenerator):
         r.call("set_random_seed", fit_seed.random_seed)

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mcce.exceptions import InputError, MCCEWarning
-from mcce.rcompat.from_r import RError
+from mcce.rcompat.from_r import RError, r_holds
 
 INSTALL = "pip install 'mcce[r]'"
 GET_R = (
@@ -239,7 +239,7 @@ class Session:
     def character(self, texts: Sequence[str | None]) -> Any:
         """Write texts as a character vector; None is NA."""
         for text in texts:
-            if text is not None and ("\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text)):
+            if text is not None and not r_holds(text):
                 raise InputError(
                     f"{text!r} holds a null character or half of a surrogate pair, which R cannot hold; replace it."
                 )

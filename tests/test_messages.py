@@ -386,7 +386,7 @@ CALLS = [
     ),
     (
         explain(constraints={"age": 3}),
-        "constraints[0] is {'age': 3}; give allow(...), no_copies() or the text of a rule.",
+        "constraints is {'age': 3}; give a list of allow(...), no_copies() and texts of rules.",
     ),
     (lambda: mcce.rule(3), "rule is 3; give a text such as 'savings >= 3 * rent'."),
     (lambda: mcce.rule("salary => 3"), "rule 'salary => 3', at character 8: '=>' is not an operator; write '>='."),
@@ -453,6 +453,11 @@ CALLS = [
     (
         lambda: RESULT.sentence(REFUSED.index[0], labels={"salry": "pay"}),
         "labels names 'salry', which is no feature; did you mean 'salary'?",
+    ),
+    (
+        lambda: FITTED.generate(REFUSED.assign(job="pilot")),
+        "column 'job' of X holds the level 'pilot' (row 0), unknown to the fitted table (known: 'clerk', 'manager', "
+        "'nurse'). Refit with it, or drop the row.",
     ),
     (
         lambda: FITTED.select(DRAWS.to_numpy(), REFUSED),

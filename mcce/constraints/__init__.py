@@ -2,7 +2,7 @@
 
 from mcce.constraints.allow import Allow, Constraint, NoCopies, Rule, allow, no_copies, rule
 from mcce.constraints.formula import Formula, read_formula
-from mcce.constraints.resolve import Constraints, ResolvedRule, resolve
+from mcce.constraints.resolve import Constraints, read_constraints, resolve
 
 __all__ = [
     "Allow",
@@ -10,10 +10,10 @@ __all__ = [
     "Constraints",
     "Formula",
     "NoCopies",
-    "ResolvedRule",
     "Rule",
     "allow",
     "no_copies",
+    "read_constraints",
     "read_formula",
     "resolve",
     "rule",

@@ -29,9 +29,9 @@ class Allow:
     missing: bool | None = None
 
     def __repr__(self) -> str:
-        limits = {each.name: getattr(self, each.name) for each in fields(self)[1:]}
-        given = [f"{name}={value!r}" for name, value in limits.items() if value is not None]
-        return f"allow({', '.join([repr(self.feature), *given])})"
+        values = {field.name: getattr(self, field.name) for field in fields(self)[1:]}
+        limits = [f"{name}={value!r}" for name, value in values.items() if value is not None]
+        return f"allow({', '.join([repr(self.feature), *limits])})"
 
     def __str__(self) -> str:
         words = []

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, NoReturn
 
 import numpy as np
@@ -61,7 +62,6 @@ class Formula:
     Attributes
     ----------
     columns, factual_columns : positions of the columns of the row, and of the factual, that it reads.
-    kind : what it computes: "number", "date", "condition", "level", "text" or "choice".
 
     Examples
     --------
@@ -78,12 +78,6 @@ class Formula:
     schema: Schema = field(repr=False, compare=False)
     columns: tuple[int, ...]
     factual_columns: tuple[int, ...]
-    kind: str
-
-    @property
-    def text(self) -> str:
-        """The expression as given."""
-        return self.expression.text.strip()
 
     def evaluate(self, rows: Floats, factuals: Floats | None = None) -> Value:
         """Return the value of each row."""
@@ -93,8 +87,8 @@ class Formula:
     def holds(self, rows: Floats, factuals: Floats | None = None) -> Bools:
         """Return for which rows the condition holds."""
         with np.errstate(all="ignore"):
-            held = _Evaluation(self.expression, self.schema, rows, factuals).condition(self.expression.tree)
-        return np.array(np.broadcast_to(held, rows.shape[:1]))
+            holds = _Evaluation(self.expression, self.schema, rows, factuals).condition(self.expression.tree)
+        return np.array(np.broadcast_to(holds, rows.shape[:1]))
 
     def encode(self, rows: Floats, feature: Feature) -> Floats:
         """Return the values in the encoding of a feature, not rounded; missing where they are no level of it."""
@@ -104,14 +98,14 @@ class Formula:
             value = evaluation.value(tree)
             if not feature.is_numeric:
                 codes = evaluation.codes(tree, value, feature)
-                found = np.where(codes >= 0.0, codes, np.nan)
+                encoded = np.where(codes >= 0.0, codes, np.nan)
             elif feature.is_date and clock_of(feature).family == "duration":
-                found = clock_of(feature).encode(evaluation.numbers(tree, value))
+                encoded = clock_of(feature).encode(evaluation.numbers(tree, value))
             elif feature.is_date:
-                found = clock_of(feature).encode(evaluation.dates(tree, value, feature))
+                encoded = clock_of(feature).encode(evaluation.dates(tree, value, feature))
             else:
-                found = evaluation.numbers(tree, value)
-        return np.array(np.broadcast_to(found, rows.shape[:1]), dtype=np.float64)
+                encoded = evaluation.numbers(tree, value)
+        return np.array(np.broadcast_to(encoded, rows.shape[:1]), dtype=np.float64)
 
 
 def read_formula(text: str, schema: Schema, what: str = "rule", *, may_read_factual: bool = True) -> Formula:
@@ -123,10 +117,10 @@ def bind(expression: Expression, schema: Schema, *, may_read_factual: bool = Tru
     """Return an expression for the columns of a table."""
     evaluation = _Evaluation(expression, schema, np.empty((0, len(schema.features))), None)
     with np.errstate(all="ignore"):
-        kind = evaluation.value(expression.tree).kind
+        evaluation.value(expression.tree)
     if evaluation.read_factual and not may_read_factual:
         expression.refuse(expression.tree, "it reads the factual (was), which only rules can.")
-    return Formula(expression, schema, tuple(sorted(evaluation.read)), tuple(sorted(evaluation.read_factual)), kind)
+    return Formula(expression, schema, tuple(sorted(evaluation.read)), tuple(sorted(evaluation.read_factual)))
 
 
 class _Evaluation:
@@ -162,27 +156,27 @@ class _Evaluation:
         """Return whether a condition holds, for each row or for all."""
         if isinstance(node, ast.BoolOp):
             combine = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
-            held = self.condition(node.values[0])
+            holds = self.condition(node.values[0])
             for part in node.values[1:]:
-                held = combine(held, self.condition(part))
-            return held
+                holds = combine(holds, self.condition(part))
+            return holds
         if isinstance(node, ast.UnaryOp) and _is_not(node):
             return np.logical_not(self.condition(node.operand))
         if isinstance(node, ast.Compare):
             if isinstance(node.ops[0], (ast.In, ast.NotIn)):
                 return self.member(node)
             sides = [(side, self.value(side)) for side in (node.left, *node.comparators)]
-            held = True
+            holds = True
             for left, sign, right in zip(sides[:-1], node.ops, sides[1:]):
-                held = np.logical_and(held, self.compared(*left, sign, *right))
-            return held
+                holds = np.logical_and(holds, self.compared(*left, sign, *right))
+            return holds
         return self.truth(node, self.value(node))
 
     def truth(self, node: ast.expr, value: Value) -> Any:
         """Return whether a value is true."""
         if value.kind == "choice":
-            held, *both = value.data
-            return np.where(held, *(self.truth(part, chosen) for part, chosen in both))
+            holds, *both = value.data
+            return np.where(holds, *(self.truth(part, chosen) for part, chosen in both))
         if value.kind == "condition":
             return value.data
         if value.kind == "level" and any(is_truth(level) and level for level in _levels(value.feature)):
@@ -194,12 +188,12 @@ class _Evaluation:
         members = node.comparators[0]
         assert isinstance(members, (ast.List, ast.Tuple))
         negated = isinstance(node.ops[0], ast.NotIn)
-        held: Any = negated
+        holds: Any = negated
         value = self.value(node.left)
         for member in members.elts:
             compared = self.compared(node.left, value, node.ops[0], member, self.value(member))
-            held = np.logical_and(held, compared) if negated else np.logical_or(held, compared)
-        return held
+            holds = np.logical_and(holds, compared) if negated else np.logical_or(holds, compared)
+        return holds
 
     def compared(self, left: ast.expr, a: Value, sign: ast.cmpop, right: ast.expr, b: Value) -> Any:
         """Return whether a comparison of two parts with these values holds; false where a value is missing."""
@@ -223,10 +217,10 @@ class _Evaluation:
             self.refuse(
                 left, f"{self.called(left, a)} cannot be compared with {self.called(right, b)}; compare like with like."
             )
-        held = COMPARE[type(sign)](one, other)
+        holds = COMPARE[type(sign)](one, other)
         if COMPARE[type(sign)] is np.not_equal and kinds != {"condition"}:
-            held = held & ~(np.isnan(one) | np.isnan(other))
-        return held
+            holds = holds & ~(np.isnan(one) | np.isnan(other))
+        return holds
 
     def arithmetic(self, node: ast.BinOp) -> Value:
         """Return a sum, difference, product, quotient or power; dates and days can be added and subtracted."""
@@ -246,23 +240,23 @@ class _Evaluation:
 
     def choice(self, node: ast.IfExp) -> Value:
         """Return one of two values."""
-        held = self.condition(node.test)
+        holds = self.condition(node.test)
         a, b = self.value(node.body), self.value(node.orelse)
         kinds = {a.kind, b.kind}
         if kinds == {"number"}:
-            return Value("number", np.where(held, a.data, b.data))
+            return Value("number", np.where(holds, a.data, b.data))
         if "date" in kinds:
             feature = _feature(a if a.kind == "date" else b)
             return Value(
                 "date",
-                np.where(held, self.dates(node.body, a, feature), self.dates(node.orelse, b, feature)),
+                np.where(holds, self.dates(node.body, a, feature), self.dates(node.orelse, b, feature)),
                 feature,
             )
         if "condition" in kinds:
-            return Value("condition", np.where(held, self.truth(node.body, a), self.truth(node.orelse, b)))
+            return Value("condition", np.where(holds, self.truth(node.body, a), self.truth(node.orelse, b)))
         if "number" in kinds:
             self.refuse(node, f"it is {self.called(node.body, a)} or {self.called(node.orelse, b)}; choose one kind.")
-        return Value("choice", (held, (node.body, a), (node.orelse, b)))
+        return Value("choice", (holds, (node.body, a), (node.orelse, b)))
 
     def call(self, node: ast.Call) -> Value:
         """Return the value of a function."""
@@ -272,21 +266,19 @@ class _Evaluation:
             return self.column(node.args[0], was=True)
         if function == "missing":
             return Value("condition", np.isnan(self.value(node.args[0]).data))
-        values = [self.value(each) for each in node.args]
+        values = [self.value(argument) for argument in node.args]
         if function == "round":
             decimals = decimals_of(node.args[1]) if len(node.args) > 1 else 0
             return _finite(np.round(self.numbers(node.args[0], values[0]), decimals or 0))
-        date = next((each for each in values if each.kind == "date"), None)
+        date = next((value for value in values if value.kind == "date"), None)
         if date is not None and function in ("min", "max"):
-            sides = [self.dates(*each, _feature(date)) for each in zip(node.args, values)]
+            sides = [self.dates(*argument, _feature(date)) for argument in zip(node.args, values)]
         else:
-            sides = [self.numbers(*each) for each in zip(node.args, values)]
-        first, *others = sides
-        if not others:
-            return _finite(FUNCTIONS[function](first))
-        for other in others:
-            first = FUNCTIONS[function](first, other)
-        return Value("number" if date is None else "date", first, None if date is None else date.feature)
+            sides = [self.numbers(*argument) for argument in zip(node.args, values)]
+        if len(sides) == 1:
+            return _finite(FUNCTIONS[function](*sides))
+        extreme = reduce(FUNCTIONS[function], sides)
+        return Value("number", extreme) if date is None else Value("date", extreme, date.feature)
 
     def column(self, node: ast.expr, was: bool = False) -> Value:
         """Return the values of a column, of the row or of its factual."""
@@ -306,10 +298,10 @@ class _Evaluation:
         """Return the position of a column; None for true and false in small letters."""
         name = self.expression.name(node)
         names = self.schema.names
-        for alike in ([n == name for n in names], [str(n) == name for n in names]):  # labels may be numbers
-            if sum(map(bool, alike)) == 1:
-                return [bool(each) for each in alike].index(True)
-            if any(alike):
+        for is_named in ([bool(n == name) for n in names], [str(n) == name for n in names]):  # labels may be numbers
+            if sum(is_named) == 1:
+                return is_named.index(True)
+            if any(is_named):
                 self.refuse(node, f"{spell(name)} names more than one column; rename all but one.")
         if name in ("true", "false"):
             return None
@@ -349,13 +341,13 @@ class _Evaluation:
         if value.kind == "level":
             if not _other_levels(value, Value("level", None, feature)):
                 return value.data
-            known = {level: code for code, level in enumerate(_levels(feature))}
-            codes = np.array([*(known.get(level, -1) for level in _levels(value.feature)), np.nan])
+            code_of = {level: code for code, level in enumerate(_levels(feature))}
+            codes = np.array([*(code_of.get(level, -1) for level in _levels(value.feature)), np.nan])
             at = np.where(np.isnan(value.data), codes.size - 1, value.data)
             return codes[at.astype(np.intp)]
         if value.kind == "choice":
-            held, *both = value.data
-            return np.where(held, *(self.codes(part, chosen, feature) for part, chosen in both))
+            holds, *both = value.data
+            return np.where(holds, *(self.codes(part, chosen, feature) for part, chosen in both))
         if value.kind == "condition" and np.ndim(value.data):
             return np.where(value.data, *(self.code(node, truth, feature) for truth in (True, False)))
         if value.kind == "date" or np.ndim(value.data):

@@ -123,20 +123,20 @@ def _readable(text: str, what: str) -> tuple[str, tuple[int, ...], dict[str, str
         origin.extend(begin + min(k, length - 1) for k in range(len(part)))
 
     while place < len(text):
-        found = _PIECE.match(text, place)
-        end = place + 1 if found is None else found.end()
+        match = _PIECE.match(text, place)
+        end = place + 1 if match is None else match.end()
         piece = text[place:end]
-        if found is None or found["text"] is not None:
+        if match is None or match["text"] is not None:
             add(piece.replace("\n", " "), place, end)
-        elif found["wrong"] is not None:
+        elif match["wrong"] is not None:
             raise _error(text, what, place, _wrong_sign(piece))
-        elif found["space"] is not None:
+        elif match["space"] is not None:
             add(" ", place, end)
-        elif found["word"] == "then":
+        elif match["word"] == "then":
             raise _error(text, what, place, "'then' is not an operator; write 'B if A else True' for 'if A then B'.")
-        elif found["name"] is not None or not piece.isascii():  # Python rewrites some letters in names
+        elif match["name"] is not None or not piece.isascii():  # Python rewrites some letters in names
             alias = next(a for k in range(len(quoted), 2 * MOST_CHARACTERS) if (a := f"_name{k}_") not in text)
-            quoted[alias] = piece if found["name"] is None else found["name"]
+            quoted[alias] = piece if match["name"] is None else match["name"]
             add(alias, place, end)
         else:
             add(piece, place, end)
@@ -217,12 +217,12 @@ def _check_constant(expression: Expression, node: ast.Constant) -> None:
 
 def _check_call(expression: Expression, node: ast.Call) -> None:
     function = expression.name(node.func)
-    known = {**FUNCTIONS, "was": (1, 1)}
-    if function not in known:
-        hint = {"if": "write 'a if condition else b'"}.get(str(function), did_you_mean(function, known))
+    signatures = {**FUNCTIONS, "was": (1, 1)}
+    if function not in signatures:
+        hint = {"if": "write 'a if condition else b'"}.get(str(function), did_you_mean(function, signatures))
         expression.refuse(node, f"there is no function {spell(function or expression.text_of(node.func))}; {hint}")
-    least, most = known[function]
-    if node.keywords or any(isinstance(each, ast.Starred) for each in node.args):
+    least, most = signatures[function]
+    if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
         expression.refuse(node, f"{function}() takes plain values only.")
     if not least <= len(node.args) <= (most or len(node.args)):
         takes = f"{least} or more" if most is None else str(least) if least == most else f"{least} to {most}"

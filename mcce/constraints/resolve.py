@@ -49,17 +49,23 @@ class Limit:
         """Whether the allowed values depend on the factual's."""
         return not (self.rises and self.falls) or self.step < np.inf
 
-    def within(self, own: Floats) -> Within:
-        """Return the allowed values for factuals with the values `own`.
+    @property
+    def limits_values(self) -> bool:
+        """Whether it forbids anything."""
+        unlimited = Limit(self.column, levels=None if self.levels is None else (True,) * len(self.levels))
+        return self != unlimited
+
+    def within(self, before: Floats) -> Within:
+        """Return the allowed values for factuals with the values `before`.
 
         A missing value may stay; with a direction or a largest step it must. Whether a known value may become missing
         is checked on rows (`Constraints.admits`).
         """
-        low, high, missing = np.full(own.size, self.low), np.full(own.size, self.high), None
+        low, high, missing = np.full(before.size, self.low), np.full(before.size, self.high), None
         if self.limits_change:
-            is_missing = np.isnan(own)
-            least = np.where(self.falls, _rounded(own - self.step, own), own)
-            most = np.where(self.rises, _rounded(own + self.step, own), own)
+            is_missing = np.isnan(before)
+            least = np.where(self.falls, _rounded(before - self.step, before), before)
+            most = np.where(self.rises, _rounded(before + self.step, before), before)
             low = np.where(is_missing, np.inf, np.fmax(low, least))
             high = np.where(is_missing, -np.inf, np.fmin(high, most))
             missing = is_missing | ((self.rises or self.falls) and self.step > 0.0)
@@ -70,45 +76,13 @@ class Limit:
         return Within(levels=allowed, missing=missing)
 
 
-def _rounded(bounds: Floats, own: Floats) -> Floats:
+def _rounded(bounds: Floats, before: Floats) -> Floats:
     """Return computed bounds with 15 digits: 0.7 + 0.1 reaches 0.8."""
     with np.errstate(all="ignore"):
-        digits = 14.0 - np.floor(np.log10(np.maximum(np.fmax(np.abs(bounds), np.abs(own)), 1e-280)))
+        digits = 14.0 - np.floor(np.log10(np.maximum(np.fmax(np.abs(bounds), np.abs(before)), 1e-280)))
         scale = 10.0 ** np.clip(digits, -280.0, 280.0)
         rounded = np.rint(bounds * scale) / scale
     return np.where(np.isfinite(rounded), rounded, bounds)
-
-
-@dataclass(frozen=True)
-class ResolvedRule:
-    """A rule for the columns of a table.
-
-    Attributes
-    ----------
-    columns : positions of the columns of the row that it reads.
-    reads_factual : whether it reads the factual too.
-    """
-
-    formula: Formula
-
-    @property
-    def text(self) -> str:
-        """The rule as given."""
-        return self.formula.text
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """Positions of the columns of the row that it reads."""
-        return self.formula.columns
-
-    @property
-    def reads_factual(self) -> bool:
-        """Whether it reads the factual's values."""
-        return bool(self.formula.factual_columns)
-
-    def holds(self, rows: Floats, factuals: Floats | None = None) -> Bools:
-        """Return in which rows it holds; `factuals` has the factual of each row."""
-        return self.formula.holds(rows, factuals)
 
 
 @dataclass(frozen=True)
@@ -123,42 +97,32 @@ class Constraints:
     rules : conditions on rows.
     may_become_missing : by column, whether a known value may become missing.
     no_copies : whether copies of training rows are forbidden.
-    given : the constraints as the user gave them.
     """
 
     limits: tuple[Limit, ...]
-    rules: tuple[ResolvedRule, ...]
+    rules: tuple[Formula, ...]
     may_become_missing: Bools = field(compare=False)
     no_copies: bool = False
-    given: tuple[Constraint, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.limits or self.rules)
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The constraints in words."""
-        return tuple(map(str, self.given))
 
     @property
     def depends_on_factual(self) -> bool:
         """Whether the allowed values or rules depend on the factual's mutable values."""
-        return any(limit.limits_change for limit in self.limits) or any(rule.reads_factual for rule in self.rules)
+        return any(limit.limits_change for limit in self.limits) or any(rule.factual_columns for rule in self.rules)
 
     @cached_property
     def shared(self) -> Constraints:
         """The constraints that are the same for all factuals, on which shared draws can be truncated."""
-        limits = tuple(replace(each, rises=True, falls=True, step=np.inf) for each in self.limits)
-        limits = tuple(each for each in limits if each != Limit(each.column, levels=_all_levels(each)))
-        return replace(self, limits=limits, rules=tuple(each for each in self.rules if not each.reads_factual))
+        limits = (replace(limit, rises=True, falls=True, step=np.inf) for limit in self.limits)
+        rules = tuple(rule for rule in self.rules if not rule.factual_columns)
+        return replace(self, limits=tuple(limit for limit in limits if limit.limits_values), rules=rules)
 
     def without(self, columns: Iterable[int]) -> Constraints:
         """Return the constraints that name none of some columns, such as derived ones, which are not drawn."""
         left_out = set(columns)
         return replace(
             self,
-            limits=tuple(each for each in self.limits if each.column not in left_out),
-            rules=tuple(each for each in self.rules if left_out.isdisjoint(each.columns)),
+            limits=tuple(limit for limit in self.limits if limit.column not in left_out),
+            rules=tuple(rule for rule in self.rules if left_out.isdisjoint(rule.columns)),
         )
 
     def within(self, factuals: Floats) -> dict[int, Within]:
@@ -170,34 +134,32 @@ class Constraints:
         admitted = ~(np.isnan(rows) & ~np.isnan(factuals) & ~self.may_become_missing).any(axis=1)
         for limit in self.limits:
             admitted &= limit.within(factuals[:, limit.column]).allows(rows[:, limit.column])
-        for each in self.rules:
-            admitted &= each.holds(rows, factuals)
+        for formula in self.rules:
+            admitted &= formula.holds(rows, factuals)
         return np.asarray(admitted)
 
 
-def _all_levels(limit: Limit) -> tuple[bool, ...] | None:
-    return None if limit.levels is None else (True,) * len(limit.levels)
-
-
-def read_constraints(given: Any) -> list[Constraint]:
+def read_constraints(constraints: Any) -> list[Constraint]:
     """Return constraints as objects: one, or a list of objects and texts of rules."""
-    if given is None:
+    if constraints is None:
         return []
-    if isinstance(given, (Allow, Rule, NoCopies, str)):
-        given = [given]
-    if isinstance(given, (Mapping, pd.DataFrame)) or not isinstance(given, Iterable):
-        raise InputError(f"constraints is {spell(given)}; give a list of allow(...), no_copies() and texts of rules.")
-    constraints: list[Constraint] = []
-    for place, each in enumerate(given):
-        if isinstance(each, str):
-            constraints.append(rule(each))
-        elif isinstance(each, (Allow, Rule, NoCopies)):
-            constraints.append(each)
+    if isinstance(constraints, (Allow, Rule, NoCopies, str)):
+        constraints = [constraints]
+    if isinstance(constraints, (Mapping, pd.DataFrame)) or not isinstance(constraints, Iterable):
+        raise InputError(
+            f"constraints is {spell(constraints)}; give a list of allow(...), no_copies() and texts of rules."
+        )
+    objects: list[Constraint] = []
+    for place, constraint in enumerate(constraints):
+        if isinstance(constraint, str):
+            objects.append(rule(constraint))
+        elif isinstance(constraint, (Allow, Rule, NoCopies)):
+            objects.append(constraint)
         else:
             raise InputError(
-                f"constraints[{place}] is {spell(each)}; give allow(...), no_copies() or the text of a rule."
+                f"constraints[{place}] is {spell(constraint)}; give allow(...), no_copies() or the text of a rule."
             )
-    return constraints
+    return objects
 
 
 def resolve(constraints: Any, schema: Schema, fixed: Sequence[Hashable] = ()) -> Constraints:
@@ -222,50 +184,53 @@ def resolve(constraints: Any, schema: Schema, fixed: Sequence[Hashable] = ()) ->
     given = read_constraints(constraints)
     names, fixed_names = schema.names, set(fixed)
     by_column: dict[int, list[Allow]] = {}
-    rules: list[ResolvedRule] = []
-    for each in given:
-        if isinstance(each, Allow):
-            column = schema.position(each.feature, "constrained feature")
-            if each.feature in fixed_names:
+    rules: list[Formula] = []
+    for constraint in given:
+        if isinstance(constraint, Allow):
+            column = schema.position(constraint.feature, "constrained feature")
+            if constraint.feature in fixed_names:
                 raise InputError(
-                    f"{each!r} constrains a fixed feature, which never changes; leave it out, or do not fix it."
+                    f"{constraint!r} constrains a fixed feature, which never changes; leave it out, or do not fix it."
                 )
-            by_column.setdefault(column, []).append(each)
-        elif isinstance(each, Rule):
-            resolved = ResolvedRule(read_formula(each.text, schema))
-            resolved.holds(np.empty((0, len(names))))  # raises if it is no condition
-            read = [names[j] for j in resolved.columns]
+            by_column.setdefault(column, []).append(constraint)
+        elif isinstance(constraint, Rule):
+            formula = read_formula(constraint.text, schema)
+            formula.holds(np.empty((0, len(names))))  # raises if it is no condition
+            read = [names[j] for j in formula.columns]
             if fixed_names.issuperset(read):
                 what = f"only fixed features ({listing(read)})" if read else "no column of the counterfactual"
-                raise InputError(f"{each!r} reads {what}, so no change can satisfy it; leave it out.")
-            rules.append(resolved)
-    said = {j: [each.missing for each in several if each.missing is not None] for j, several in by_column.items()}
-    may_become_missing = np.array([bool(said.get(j)) and all(said[j]) for j in range(len(names))], dtype=bool)
+                raise InputError(f"{constraint!r} reads {what}, so no change can satisfy it; leave it out.")
+            rules.append(formula)
+    may_become_missing = np.zeros(len(names), dtype=bool)
+    for j, several in by_column.items():
+        choices = [allowed.missing for allowed in several if allowed.missing is not None]
+        may_become_missing[j] = bool(choices) and all(choices)
     limits = (_limit(several, j, schema.features[j]) for j, several in sorted(by_column.items()))
     return Constraints(
-        tuple(limit for limit in limits if limit != Limit(limit.column, levels=_all_levels(limit))),
+        tuple(limit for limit in limits if limit.limits_values),
         tuple(dict.fromkeys(rules)),
         may_become_missing,
-        any(isinstance(each, NoCopies) for each in given),
-        tuple(dict.fromkeys(given)),
+        any(isinstance(constraint, NoCopies) for constraint in given),
     )
 
 
 def _limit(several: Sequence[Allow], column: int, feature: Feature) -> Limit:
     """Return the intersection of the limits on one feature."""
     limit = Limit(column, levels=None if feature.is_numeric else (True,) * feature.n_levels)
-    for each in several:
-        _check_kind(each, feature)
+    for given in several:
+        _check_kind(given, feature)
         limit = replace(
             limit,
-            low=limit.low if each.low is None else max(limit.low, _encoded(encode_value, each, "low", feature)),
-            high=limit.high if each.high is None else min(limit.high, _encoded(encode_value, each, "high", feature)),
-            rises=limit.rises and each.direction not in ("decrease", "none"),
-            falls=limit.falls and each.direction not in ("increase", "none"),
-            step=min(limit.step, np.inf if each.max_step is None else _encoded(encode_step, each, "max_step", feature)),
+            low=limit.low if given.low is None else max(limit.low, _encoded(encode_value, given, "low", feature)),
+            high=limit.high if given.high is None else min(limit.high, _encoded(encode_value, given, "high", feature)),
+            rises=limit.rises and given.direction not in ("decrease", "none"),
+            falls=limit.falls and given.direction not in ("increase", "none"),
+            step=limit.step
+            if given.max_step is None
+            else min(limit.step, _encoded(encode_step, given, "max_step", feature)),
         )
-        if each.levels is not None:
-            codes = {_encoded(encode_value, each, "levels", feature, level) for level in each.levels}
+        if given.levels is not None:
+            codes = {_encoded(encode_value, given, "levels", feature, level) for level in given.levels}
             assert limit.levels is not None
             limit = replace(limit, levels=tuple(is_in and k in codes for k, is_in in enumerate(limit.levels)))
     _check_not_empty(limit, several, feature)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mcce._utils import check_flag
-from mcce.datasets.base import Dataset
+from mcce.datasets.base import Dataset, columns_with_levels
 from mcce.exceptions import InputError, listing
 
 Folder = str | os.PathLike[str] | None
@@ -177,10 +177,7 @@ def _dataset(
     """Return a table of the paper with categories; with `two_levels`, 1 for the most frequent level and else 0."""
     frame = frame.reset_index(drop=True)
     X, y = frame.drop(columns=response), frame[response]
-    for name in X:
-        if not pd.api.types.is_numeric_dtype(X[name].dtype):
-            if check_flag(two_levels, "as_in_paper"):
-                X[name] = (X[name] == X[name].mode()[0]).astype(np.int64)
-            else:
-                X[name] = X[name].astype("category")
+    check_flag(two_levels, "as_in_paper")
+    for name in columns_with_levels(X):
+        X[name] = (X[name] == X[name].mode()[0]).astype(np.int64) if two_levels else X[name].astype("category")
     return Dataset(X, y, fixed, wanted, description)

@@ -83,7 +83,6 @@ def load_loans(n: int = 3000, *, missing: float = 0.0, random_state: int | None 
     --------
     >>> from mcce.datasets import load_loans
     >>> loans = load_loans(1000)
-    >>> refused = loans.X[loans.model.predict_proba(loans.X)[:, 1] > 0.1]
     >>> list(loans.X)[:4]
     ['age', 'sex', 'education', 'employment']
     """

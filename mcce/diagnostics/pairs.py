@@ -57,8 +57,8 @@ def read_pair(
             raise InputError(f"{name} has {len(frame)} row(s); the comparison needs at least {least} of each table.")
     both = pd.DataFrame({name: _stack(left[name], right[name]) for name in left.columns})
     schema, alone = Schema.from_data(both, kinds, " and ".join(names)), Schema.from_data(left, kinds, names[0])
-    for feature, own in zip(schema.features, alone.features):
-        if own.is_numeric and not feature.is_numeric:
+    for feature, left_feature in zip(schema.features, alone.features):
+        if left_feature.is_numeric and not feature.is_numeric:
             raise InputError(
                 f"column {spell(feature.name)} holds numbers or dates in {names[0]}, and something else in {names[1]} "
                 f"({right[feature.name].dtype}); convert it."
@@ -70,9 +70,8 @@ def read_pair(
 def _stack(real: pd.Series[Any], generated: pd.Series[Any]) -> pd.Series[Any]:
     """Return one column with the values of both; categories that only `generated` has follow the others."""
     if isinstance(real.dtype, pd.CategoricalDtype):
-        known = list(real.cat.categories)
         further = [level for level in pd.unique(generated.dropna()) if level not in real.cat.categories]
-        dtype = pd.CategoricalDtype([*known, *further], real.cat.ordered)
+        dtype = pd.CategoricalDtype([*real.cat.categories, *further], real.cat.ordered)
         return pd.concat([real.astype(dtype), generated.astype(dtype)], ignore_index=True)
     if isinstance(generated.dtype, pd.CategoricalDtype):
         generated = generated.astype(object)

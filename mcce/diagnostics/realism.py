@@ -286,5 +286,5 @@ def copies(rows: Data, training: Data, *, kinds: Mapping[Any, Kind] | None = Non
     [True, False]
     """
     pair = read_pair(training, rows, kinds, names=("training", "rows"))
-    known, drawn = (hash_rows(table.matrix) for table in (pair.real, pair.generated))
-    return pd.Series(np.isin(drawn, known), index=getattr(rows, "index", None), name="copy")
+    training_hashes, hashes = (hash_rows(table.matrix) for table in (pair.real, pair.generated))
+    return pd.Series(np.isin(hashes, training_hashes), index=getattr(rows, "index", None), name="copy")

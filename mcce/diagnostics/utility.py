@@ -294,15 +294,15 @@ def group_breaks(values: Floats, n_groups: int = 5) -> Floats:
     >>> group_breaks(np.array([1.0, 1.0, 2.0, 4.0])), group_breaks(np.arange(101.0), 4)
     (array([0.25, 1.5 , 3.  , 4.75]), array([  0.,  25.,  50.,  75., 100.]))
     """
-    known = values[~np.isnan(values)]
-    distinct = np.unique(known)
+    present = values[~np.isnan(values)]
+    distinct = np.unique(present)
     if distinct.size <= n_groups:
         if distinct.size < 2:
             return np.repeat(distinct, 2)
         margin = (distinct[-1] - distinct[0]) / (distinct.size - 1) / 2
         middles = (distinct[1:] + distinct[:-1]) / 2
         return np.concatenate([[distinct[0] - margin], middles, [distinct[-1] + margin]])
-    breaks = np.unique(np.quantile(known, np.linspace(0, 1, n_groups + 1)))
+    breaks = np.unique(np.quantile(present, np.linspace(0, 1, n_groups + 1)))
     return breaks if breaks.size > 3 else np.linspace(distinct[0], distinct[-1], n_groups + 1)
 
 
@@ -323,11 +323,12 @@ def _cross(codes: Sequence[Ints]) -> Ints:
 
 
 def _measures(cells: Ints, margin: Ints, n_real: int) -> dict[str, float]:
-    """Return the measures of one table; `margin` is the cell of every row in the table of the copied columns."""
-    o, s = (
-        np.bincount(cells[:n_real], minlength=cells.max() + 1),
-        np.bincount(cells[n_real:], minlength=cells.max() + 1),
-    )
+    """Return the measures of one table; `margin` is the cell of every row in the table of the copied columns.
+
+    In synthpop's notation, o and s are the counts of real (observed) and generated (synthetic) rows in each cell, p and
+    q their shares, and c the share of all rows that is generated.
+    """
+    o, s = (np.bincount(part, minlength=cells.max() + 1) for part in (cells[:n_real], cells[n_real:]))
     margin_of_cell = np.zeros(o.size, dtype=np.int64)
     margin_of_cell[cells] = margin
     n_o, n_s, n = n_real, cells.size - n_real, cells.size

@@ -68,10 +68,7 @@ class Acceptance:
     def admits(self, rows: Floats, owner: Ints) -> Bools:
         """Return which rows satisfy every condition that needs neither score nor model."""
         problem, factuals = self.problem, self.factuals[owner]
-        becomes_missing = np.isnan(rows) & ~np.isnan(factuals) & ~problem.may_become_missing
-        admitted = ~becomes_missing.any(axis=1)
-        if problem.constraints:
-            admitted &= problem.constraints.admits(rows, factuals)
+        admitted = problem.constraints.admits(rows, factuals)
         if problem.relations:
             admitted &= problem.relations.holds(rows, factuals)
         if problem.training_hashes is not None:
@@ -80,15 +77,12 @@ class Acceptance:
             admitted &= self.changes(rows, owner).sum(axis=1) <= problem.max_changes
         if np.isfinite(problem.max_steps):
             admitted &= self.steps(rows, owner) <= problem.max_steps
-        return np.asarray(admitted)
+        return admitted
 
     def steps(self, rows: Floats, owner: Ints) -> Floats:
         """Return the sum of Gower's steps of each row, apart from derived columns."""
         factuals = self.factuals[owner]
-        if len(self.problem.derived.columns):
-            rows = rows.copy()
-            rows[:, self.problem.derived.columns] = factuals[:, self.problem.derived.columns]
-        return self.problem.gower.sums(rows, factuals)
+        return self.problem.gower.sums(self.problem.derived.reset(rows, factuals), factuals)
 
     def plausible(self, rows: Floats, owner: Ints) -> Bools:
         """Return which rows are at or above the floor, judged for their changes."""

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcce._utils import Floats
+from mcce.distances import changed
 from mcce.table import Table
 
 ENOUGH = 0.25  # share of accepted training rows nearer to the edge of the decision, beyond which margin does not count
@@ -78,11 +79,10 @@ class Scale:
 
     def steps(self, rows: Floats, factuals: Floats) -> Floats:
         """Return the sum of steps from each factual to the row at the same place."""
-        differs = (rows != factuals) & ~(np.isnan(rows) & np.isnan(factuals))
         steps = np.abs(self.transform(rows) - self.transform(factuals))
         steps[:, self.factors == 0.0] = 1.0
         steps[np.isnan(steps)] = 1.0
-        return np.asarray(np.where(differs, steps, 0.0).sum(axis=1))
+        return np.asarray(np.where(changed(rows, factuals), steps, 0.0).sum(axis=1))
 
 
 @dataclass(frozen=True)

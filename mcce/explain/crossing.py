@@ -87,15 +87,13 @@ class CrossedPools:
             for begin, end, members in self._pools(which)
             for part in self._of_pool(begin, end, members, scaled_factuals, size)
         ]
-        owner, draws, columns, steps = (np.concatenate(each) for each in zip(*parts)) if parts else self._none(size)
+        none = np.empty(0, dtype=np.int64)
+        parts.append((none, none, np.empty((0, size), dtype=np.int64), np.empty(0)))
+        owner, draws, columns, steps = (np.concatenate(arrays) for arrays in zip(*parts))
         order = np.lexsort((np.arange(owner.size), steps, owner))
         owner, draws, columns, steps = owner[order], draws[order], columns[order], steps[order]
         place = np.arange(owner.size) - np.searchsorted(owner, owner)
         return Crossings(owner, place, columns, self.pools.cells[columns, draws[:, None]], steps)
-
-    def _none(self, size: int) -> tuple[Ints, Ints, Ints, Floats]:
-        none = np.empty(0, dtype=np.int64)
-        return none, none, np.empty((0, size), dtype=np.int64), np.empty(0)
 
     def _pools(self, which: Ints) -> Iterator[tuple[int, int, Ints]]:
         """Yield the begin, end and members of each pool."""
@@ -114,27 +112,38 @@ class CrossedPools:
         if tuples is None:
             return
         n = tuples.draws.size
+        most = n if n <= MOST else MOST // 2
         room = np.empty((self.columns.size, end - begin))
-        chosen, steps = np.empty(min(n, MOST), dtype=np.int64), np.empty(min(n, MOST))
-        spread = None
-        if n > MOST:
-            chosen, steps = chosen[: MOST // 2], steps[: MOST // 2]
-            at = np.linspace(0, n - 1, MOST // 2).astype(np.int64)
-            spread = Tuples(tuples.draws[at], tuples.which[at], tuples.sets), at
+
+        def nearest(among: Tuples, factual: Floats) -> tuple[Ints, Floats]:
+            """Return the positions of the nearest tuples, and their steps."""
+            chosen, steps = np.empty(most, dtype=np.int64), np.empty(most)
+            n_chosen = nearest_tuples(
+                self.scaled,
+                begin,
+                factual,
+                self.columns,
+                self.scale,
+                among.draws,
+                among.which,
+                among.sets,
+                room,
+                chosen,
+                steps,
+            )
+            return chosen[:n_chosen], steps[:n_chosen]
+
+        at = np.linspace(0, n - 1, most).astype(np.int64)
+        spread = Tuples(tuples.draws[at], tuples.which[at], tuples.sets)
         for f in members:
-            to = begin, scaled_factuals[f], self.columns, self.scale
-            n_nearest = nearest_tuples(self.scaled, *to, tuples.draws, tuples.which, tuples.sets, room, chosen, steps)
-            picked, picked_steps = chosen[:n_nearest].copy(), steps[:n_nearest].copy()
-            if spread is not None:
-                others, at = spread
-                n_others = nearest_tuples(
-                    self.scaled, *to, others.draws, others.which, others.sets, room, chosen, steps
-                )
-                is_new = ~np.isin(at[chosen[:n_others]], picked)
-                picked = np.append(picked, at[chosen[:n_others]][is_new])
-                picked_steps = np.append(picked_steps, steps[:n_others][is_new])
-            columns = self.columns[tuples.sets[tuples.which[picked]]]
-            yield np.full(picked.size, f), begin + tuples.draws[picked], columns, picked_steps
+            chosen, steps = nearest(tuples, scaled_factuals[f])
+            if n > MOST:
+                others, steps_of_others = nearest(spread, scaled_factuals[f])
+                is_new = ~np.isin(at[others], chosen)
+                chosen = np.append(chosen, at[others[is_new]])
+                steps = np.append(steps, steps_of_others[is_new])
+            columns = self.columns[tuples.sets[tuples.which[chosen]]]
+            yield np.full(chosen.size, f), begin + tuples.draws[chosen], columns, steps
 
     def tuples(self, begin: int, end: int, size: int) -> Tuples | None:
         """Return the distinct tuples of `size` columns in a pool; None if there are fewer columns, or too many sets."""

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from mcce._utils import Bools, Floats, Ints, UInts
-from mcce.constraints.resolve import ResolvedRule
+from mcce.constraints import Formula
 from mcce.explain.problem import Problem
 from mcce.generators import DrawRequest
 from mcce.rng import derive_key
@@ -44,7 +44,15 @@ def draw_shared(problem: Problem, factuals: Floats) -> Pools:
     constraints = problem.constraints.shared.without(problem.derived.columns)
     keys = problem.keys(factuals)
     pool, first = _first_of_each(keys)
-    return _draw(problem, factuals[first], keys[first], pool, constraints.within(factuals[first]), constraints.rules, 0)
+    return _draw(
+        problem,
+        factuals[first],
+        keys[first],
+        pool,
+        constraints.within(factuals[first]),
+        constraints.rules,
+        problem.seed,
+    )
 
 
 def draw_own(problem: Problem, factuals: Floats) -> Pools:
@@ -52,11 +60,11 @@ def draw_own(problem: Problem, factuals: Floats) -> Pools:
     constraints = problem.constraints.without(problem.derived.columns)
     within = dict(constraints.within(factuals))
     for j in range(problem.generator.n_fixed_, problem.n_columns):
-        if not problem.may_become_missing[j] and problem.generator.schema_.features[j].has_missing:
+        if not problem.constraints.may_become_missing[j] and problem.generator.schema_.features[j].has_missing:
             stays_known = Within(missing=np.isnan(factuals[:, j]))
             within[j] = within[j] & stays_known if j in within else stays_known
-    pool = np.arange(len(factuals))
-    return _draw(problem, factuals, problem.keys(factuals), pool, within, constraints.rules, 1)
+    pool, seed = np.arange(len(factuals)), derive_key(problem.seed, 1)
+    return _draw(problem, factuals, problem.keys(factuals), pool, within, constraints.rules, seed)
 
 
 def _first_of_each(keys: UInts) -> tuple[Ints, Ints]:
@@ -73,10 +81,10 @@ def _draw(
     keys: UInts,
     pool: Ints,
     within: dict[int, Within],
-    rules: tuple[ResolvedRule, ...],
-    redraw: int,
+    rules: tuple[Formula, ...],
+    seed: int,
 ) -> Pools:
-    """Draw a pool for each of `factuals`; `pool` is that of each factual asked for."""
+    """Draw a pool for each of `factuals`; `pool` has the place of its pool among them for each factual asked for."""
     n, generator = problem.n_samples, problem.generator
     repeated = np.repeat(np.arange(len(factuals)), n)
     drawn = generator.draw(
@@ -84,10 +92,10 @@ def _draw(
             given=generator.givens_of(factuals)[repeated],
             rows=keys[repeated],
             draws=np.tile(np.arange(n, dtype=np.uint64), len(factuals)),
-            seed=problem.seed if not redraw else derive_key(problem.seed, redraw),
+            seed=seed,
             within={j: bounds.take(repeated) for j, bounds in within.items()},
             rules=rules,
-            factuals=factuals[repeated] if any(rule.reads_factual for rule in rules) else None,
+            factuals=factuals[repeated] if any(rule.factual_columns for rule in rules) else None,
         )
     )
     kept: Bools = ~drawn.rejected

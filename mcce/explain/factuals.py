@@ -15,11 +15,8 @@ from mcce.table.checks import check_row_names
 
 
 def read_factuals(X: Data, generator: Generator, query: Query) -> Factuals:
-    """Return the rows to explain. Rows with a level that no training row has are kept apart; a Series is one row."""
-    if isinstance(X, pd.Series):
-        X = X.to_frame().T.infer_objects()
-    frame = as_frame(X, "X")
-    check_row_names(frame.index, "X")
+    """Return the rows to explain; rows with a level that no training row has are kept apart."""
+    frame = read_rows(X)
     matrix, unknown = _encode(frame, generator.schema_)
     prediction = np.full(len(frame), np.nan, dtype=object)
     wanted = np.zeros(len(frame), dtype=bool)
@@ -32,6 +29,15 @@ def read_factuals(X: Data, generator: Generator, query: Query) -> Factuals:
         elif answer.prediction.dtype.kind == "f":
             prediction = prediction.astype(np.float64)
     return Factuals(frame.index, matrix, prediction, wanted, unknown)
+
+
+def read_rows(X: Data) -> pd.DataFrame:
+    """Return a table whose index names its rows; a Series is one row."""
+    if isinstance(X, pd.Series):
+        X = X.to_frame().T.infer_objects()
+    frame = as_frame(X, "X")
+    check_row_names(frame.index, "X")
+    return frame
 
 
 def _encode(frame: pd.DataFrame, schema: Schema) -> tuple[Floats, dict[int, str]]:

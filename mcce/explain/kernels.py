@@ -22,6 +22,29 @@ def _step(value, before, scale):
 
 
 @jit
+def _compare(cells, begin, end, factual, columns, scale, may_be_missing, n_changed, sum_of_steps):
+    """Write the number of changes of each draw, infinite where a known value is missing, and its sum of steps."""
+    n_changed[: end - begin] = 0.0
+    sum_of_steps[: end - begin] = 0.0
+    for j in columns:
+        values, before, factor = cells[j, begin:end], factual[j], scale[j]
+        change_of_missing, step_of_missing = (1.0 if may_be_missing[j] else np.inf), 1.0
+        if np.isnan(before):
+            change_of_missing, step_of_missing = 0.0, 0.0
+        if np.isnan(before) or factor == 0.0:
+            for i in range(values.size):
+                change = 0.0 if values[i] == before else 1.0
+                n_changed[i] += change if values[i] == values[i] else change_of_missing
+                sum_of_steps[i] += change if values[i] == values[i] else step_of_missing
+        else:  # a loop without branches, which runs on several draws at once
+            for i in range(values.size):
+                change = 0.0 if values[i] == before else 1.0
+                step = abs(values[i] - before) * factor
+                n_changed[i] += change if values[i] == values[i] else change_of_missing
+                sum_of_steps[i] += step if values[i] == values[i] else step_of_missing
+
+
+@jit
 def nearest_draws(cells, begin, end, factuals, columns, scale, may_be_missing, most_changes, most_steps, rows, n_rows):
     """Write the first draws of each factual by (changes, sum of steps, index) into `rows`, and their numbers.
 
@@ -29,43 +52,38 @@ def nearest_draws(cells, begin, end, factuals, columns, scale, may_be_missing, m
     """
     most = rows.shape[1]
     changes, steps = np.empty(most), np.empty(most)
+    n_draws = (end - begin).max() if end.size else 0
+    n_changed, sum_of_steps = np.empty(n_draws), np.empty(n_draws)
     for f in range(factuals.shape[0]):
+        _compare(cells, begin[f], end[f], factuals[f], columns, scale, may_be_missing, n_changed, sum_of_steps)
         n = 0
-        for draw in range(begin[f], end[f]):
-            n_changed, sum_of_steps, allowed = 0.0, 0.0, True
-            for j in columns:
-                value, before = cells[j, draw], factuals[f, j]
-                step = _step(value, before, scale[j])
-                if step != 0.0 or (value != before and not np.isnan(before)):
-                    n_changed += 1.0
-                    sum_of_steps += step
-                    if np.isnan(value) and not may_be_missing[j]:
-                        allowed = False
-                        break
-            if not allowed or n_changed > most_changes or sum_of_steps > most_steps:
+        for i in range(end[f] - begin[f]):
+            if n_changed[i] > most_changes or n_changed[i] == np.inf or sum_of_steps[i] > most_steps:
                 continue
             at = n
             while at > 0 and (
-                changes[at - 1] > n_changed or (changes[at - 1] == n_changed and steps[at - 1] > sum_of_steps)
+                changes[at - 1] > n_changed[i] or (changes[at - 1] == n_changed[i] and steps[at - 1] > sum_of_steps[i])
             ):
                 at -= 1
             if at == most:
                 continue
             repeated = False
             earlier = at - 1
-            while earlier >= 0 and changes[earlier] == n_changed and steps[earlier] == sum_of_steps and not repeated:
+            while (
+                earlier >= 0 and changes[earlier] == n_changed[i] and steps[earlier] == sum_of_steps[i] and not repeated
+            ):
                 repeated = True
                 for j in columns:
-                    a, b = cells[j, rows[f, earlier]], cells[j, draw]
+                    a, b = cells[j, rows[f, earlier]], cells[j, begin[f] + i]
                     if a != b and not (np.isnan(a) and np.isnan(b)):
                         repeated = False
                         break
                 earlier -= 1
             if repeated:
                 continue
-            for i in range(min(n, most - 1), at, -1):
-                changes[i], steps[i], rows[f, i] = changes[i - 1], steps[i - 1], rows[f, i - 1]
-            changes[at], steps[at], rows[f, at] = n_changed, sum_of_steps, draw
+            for later in range(min(n, most - 1), at, -1):
+                changes[later], steps[later], rows[f, later] = changes[later - 1], steps[later - 1], rows[f, later - 1]
+            changes[at], steps[at], rows[f, at] = n_changed[i], sum_of_steps[i], begin[f] + i
             n = min(n + 1, most)
         n_rows[f] = n
 

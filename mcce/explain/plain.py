@@ -32,6 +32,16 @@ class Counts:
     plausible: Ints
     valid: Ints
 
+    @classmethod
+    def zeros(cls, n_factuals: int) -> Counts:
+        """Return counts of 0."""
+        return cls(*np.zeros((4, n_factuals), dtype=np.int64))
+
+    def write(self, members: Ints, counts: Counts) -> None:
+        """Write the counts of some factuals."""
+        for count, of_members in zip(vars(self).values(), vars(counts).values()):
+            count[members] = of_members
+
 
 def search_plain(acceptance: Acceptance, pools: Pools) -> tuple[Winners, Counts]:
     """Return the k best valid draws of each factual (fewer where there are fewer), and counts of the draws."""
@@ -55,7 +65,7 @@ def first_valid(acceptance: Acceptance, pools: Pools, k: int, *, at_floor: bool 
     n = len(acceptance)
     ranking = Ranking(acceptance, pools)
     wanted = np.full(pools.cells.shape[1], -1, dtype=np.int8)  # of each draw: -1 not queried yet, else 0 or 1
-    counts = Counts(*np.zeros((4, n), dtype=np.int64))
+    counts = Counts.zeros(n)
     owners, chosen = [], []
     unfinished, most = np.arange(n), FIRST + k - 1
     while unfinished.size:
@@ -117,7 +127,7 @@ class Ranking:
             self.acceptance.factuals[which],
             problem.counted,
             problem.gower.scale,
-            problem.may_become_missing,
+            problem.constraints.may_become_missing,
             float(problem.max_changes),
             float(problem.max_steps),
             draws,
@@ -141,6 +151,5 @@ class Ranking:
         if measures is None:
             return [acceptance.changes(rows, owner).sum(axis=1), acceptance.steps(rows, owner)]
         factuals = acceptance.factuals[owner]
-        counted = rows.copy()
-        counted[:, acceptance.problem.derived.columns] = factuals[:, acceptance.problem.derived.columns]
+        counted = acceptance.problem.derived.reset(rows, factuals)
         return [measure.function(counted, factuals) for measure in measures]

@@ -77,11 +77,6 @@ class Problem:
         mutable = np.arange(self.generator.n_fixed_, self.n_columns)
         return mutable[~np.isin(mutable, self.derived.columns)]
 
-    @cached_property
-    def may_become_missing(self) -> Bools:
-        """Columns in which a known value may be replaced by a missing one."""
-        return self.constraints.may_become_missing
-
     def keys(self, factuals: Floats) -> UInts:
         """Return what identifies the draws of each factual: its fixed values, or all values if draws are its own."""
         if self.independent:

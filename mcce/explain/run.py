@@ -50,7 +50,7 @@ class _Block:
 def explain(problem: Problem, factuals: Factuals) -> Explanation:
     """Return the counterfactuals of all factuals that lack the wanted decision."""
     searched = factuals.searched
-    at_once = -(-searched.size // problem.n_jobs) if searched.size else 1
+    at_once = -(-searched.size // problem.n_jobs) if searched.size else 1  # so that every thread has work
     parts = [
         searched[part[begin : begin + at_once]]
         for part in blocks(problem, factuals.matrix[searched])
@@ -63,11 +63,10 @@ def explain(problem: Problem, factuals: Factuals) -> Explanation:
         "explaining",
         problem.progress,
     )
-    counts = Counts(*np.zeros((4, len(factuals)), dtype=np.int64))
+    counts = Counts.zeros(len(factuals))
     not_confirmed = np.zeros(len(factuals), dtype=bool)
     for block in explained:
-        for count, of_block in zip(vars(counts).values(), vars(block.counts).values()):
-            count[block.members] = of_block
+        counts.write(block.members, block.counts)
         not_confirmed[block.members] = block.not_confirmed
     return Explanation(
         problem,
@@ -85,58 +84,57 @@ def _explain_block(problem: Problem, matrix: Floats, members: Ints) -> _Block:
     begun = perf_counter()
     pools = draw_shared(problem, matrix)
     drawn = perf_counter()
-    winners, counts = _search(acceptance, pools)
-    block = _Block(members, winners, counts, np.zeros(members.size, dtype=bool), drawn - begun, perf_counter() - drawn)
+    winners, counts, not_confirmed = search(acceptance, pools)
+    block = _Block(members, winners, counts, not_confirmed, drawn - begun, perf_counter() - drawn)
     unexplained = np.flatnonzero(winners.count(members.size) == 0)
-    if unexplained.size and needs_own_draws(problem):
+    if unexplained.size and _needs_own_draws(problem):
         _search_own(acceptance, unexplained, block)
-    begun = perf_counter()
-    _confirm(acceptance, pools, block)
-    block.seconds_select += perf_counter() - begun
     return block
 
 
-def needs_own_draws(problem: Problem) -> bool:
+def _needs_own_draws(problem: Problem) -> bool:
     """Return whether draws of a factual's own differ from the shared ones in more than chance."""
     features = problem.generator.schema_.features
     gaps = any(features[j].has_missing for j in range(problem.generator.n_fixed_, problem.n_columns))
     return gaps or problem.constraints.depends_on_factual
 
 
-def _search(acceptance: Acceptance, pools: Pools) -> tuple[Winners, Counts]:
-    return (search_sparse if acceptance.problem.sparse else search_plain)(acceptance, pools)
+def search(acceptance: Acceptance, pools: Pools) -> tuple[Winners, Counts, Bools]:
+    """Return the winners of each factual, counts of its draws, and which factuals had winners that were refuted.
+
+    The model is asked once more for the winners; a refuted row is replaced by the next best one that is confirmed.
+    """
+    query = acceptance.problem.query
+    find_winners = search_sparse if acceptance.problem.sparse else search_plain
+    winners, counts = find_winners(acceptance, pools)
+    not_confirmed = np.zeros(len(acceptance), dtype=bool)
+    for _ in range(TRIES):
+        is_refuted = ~query.confirm(winners.rows).wanted
+        if not is_refuted.any():
+            return winners, counts, not_confirmed
+        query.refute(winners.rows[is_refuted])
+        refuted = np.unique(winners.owner[is_refuted])
+        not_confirmed[refuted] = True
+        replacements, _ = find_winners(acceptance.take(refuted), pools.take(refuted))
+        confirmed = winners.take(~np.isin(winners.owner, refuted))
+        winners = Winners.join([confirmed, replacements.of_factuals(refuted)], acceptance.problem.n_columns)
+    return winners.take(query.confirm(winners.rows).wanted), counts, not_confirmed
 
 
 def _search_own(acceptance: Acceptance, unexplained: Ints, block: _Block) -> None:
     """Search the own draws of factuals that the shared ones leave without a row, as many at a time as fit in memory."""
     problem = acceptance.problem
-    alone = replace(problem, independent=True)  # every factual is a pool
+    with_own_pools = replace(problem, independent=True)
     parts = [block.winners]
-    for members in blocks(alone, acceptance.factuals[unexplained]):
+    for members in blocks(with_own_pools, acceptance.factuals[unexplained]):
         part = acceptance.take(unexplained[members])
         begun = perf_counter()
         pools = draw_own(problem, part.factuals)
         drawn = perf_counter()
-        winners, counts = _search(part, pools)
+        winners, counts, not_confirmed = search(part, pools)
         parts.append(winners.of_factuals(unexplained[members]))
-        for count, of_part in zip(vars(block.counts).values(), vars(counts).values()):
-            count[unexplained[members]] = of_part
+        block.counts.write(unexplained[members], counts)
+        block.not_confirmed[unexplained[members]] |= not_confirmed
         block.seconds_generate += drawn - begun
         block.seconds_select += perf_counter() - drawn
     block.winners = Winners.join(parts, problem.n_columns)
-
-
-def _confirm(acceptance: Acceptance, pools: Pools, block: _Block) -> None:
-    """Query the winners once more; rows that are not confirmed are replaced by the next best that is."""
-    query = acceptance.problem.query
-    for _ in range(TRIES):
-        is_refuted = ~query.confirm(block.winners.rows).wanted
-        if not is_refuted.any():
-            return
-        query.refute(block.winners.rows[is_refuted])
-        again = np.unique(block.winners.owner[is_refuted])
-        block.not_confirmed[again] = True
-        winners, _ = _search(acceptance.take(again), pools.take(again))
-        kept = block.winners.take(~np.isin(block.winners.owner, again))
-        block.winners = Winners.join([kept, winners.of_factuals(again)], acceptance.problem.n_columns)
-    block.winners = block.winners.take(query.confirm(block.winners.rows).wanted)

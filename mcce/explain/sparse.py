@@ -25,7 +25,7 @@ from mcce.explain.acceptance import Acceptance
 from mcce.explain.crossing import MOST, CrossedPools, Crossings
 from mcce.explain.draw import Pools
 from mcce.explain.plain import Counts, completed, first_valid
-from mcce.explain.problem import Problem, blocks
+from mcce.explain.problem import blocks
 from mcce.explain.prune import prune
 from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
@@ -70,8 +70,7 @@ class Best:
     def _keys(self, owner: Ints, rows: Floats) -> Floats:
         acceptance, problem = self.acceptance, self.problem
         factuals = acceptance.factuals[owner]
-        counted = rows.copy()
-        counted[:, problem.derived.columns] = factuals[:, problem.derived.columns]
+        counted = problem.derived.reset(rows, factuals)
         if problem.measures is not None:
             return np.column_stack([measure.function(counted, factuals) for measure in problem.measures])
         assert problem.cost is not None
@@ -101,7 +100,7 @@ class Best:
 
 def search_sparse(acceptance: Acceptance, pools: Pools) -> tuple[Winners, Counts]:
     """Return the k best sparse rows of each factual (fewer where there are fewer), and counts of the draws."""
-    problem, n = acceptance.problem, len(acceptance)
+    problem = acceptance.problem
     best = Best(acceptance)
     is_number = np.array([feature.is_numeric for feature in problem.generator.schema_.features])
     cells, factuals, factors = pools.cells, acceptance.factuals, problem.gower.scale
@@ -113,24 +112,23 @@ def search_sparse(acceptance: Acceptance, pools: Pools) -> tuple[Winners, Counts
         if size <= problem.max_changes:
             crossings = crossed.cross(best.unfinished(size), np.ascontiguousarray(factuals), size)
             _examine(acceptance, crossings, best, size)
-    counts = Counts(*np.zeros((4, n), dtype=np.int64))
-    for members in _few_at_a_time(problem, acceptance, np.flatnonzero(best.count() < problem.k)):
+    counts = Counts.zeros(len(acceptance))
+    for members in _few_at_a_time(acceptance, np.flatnonzero(best.count() < problem.k)):
         part = acceptance.take(members)
         whole, _ = first_valid(part, completed(part, pools.take(members)), STARTS + problem.k - 1, at_floor=True)
         rows, is_harmed = prune(part, whole.rows, whole.owner)
         best.add(members[whole.owner[~is_harmed]], rows[~is_harmed])
     parts = [Winners.of(best.owner, best.rows)]
-    for members in _few_at_a_time(problem, acceptance, np.flatnonzero(best.count() == 0)):
+    for members in _few_at_a_time(acceptance, np.flatnonzero(best.count() == 0)):
         below, counts_of_part = _below_floor(acceptance.take(members), pools.take(members))
         parts.append(below.of_factuals(members))
-        for count, of_part in zip(vars(counts).values(), vars(counts_of_part).values()):
-            count[members] = of_part
+        counts.write(members, counts_of_part)
     return Winners.join(parts, problem.n_columns), counts
 
 
-def _few_at_a_time(problem: Problem, acceptance: Acceptance, members: Ints) -> Iterator[Ints]:
+def _few_at_a_time(acceptance: Acceptance, members: Ints) -> Iterator[Ints]:
     """Yield factuals whose completed draws fit in memory together."""
-    for part in blocks(replace(problem, sparse=False), acceptance.factuals[members]):
+    for part in blocks(replace(acceptance.problem, sparse=False), acceptance.factuals[members]):
         yield members[part]
 
 

@@ -1,4 +1,4 @@
-"""Write the winners of an explanation as the tables of a result; nothing is drawn, searched or queried here."""
+"""Write the winners of an explanation as the tables of a result; their predictions are in the cache of the query."""
 
 from __future__ import annotations
 
@@ -50,8 +50,7 @@ def tabulate(explained: Explanation, training: Floats, settings: Mapping[str, An
 def _measures(explained: Explanation, index: pd.MultiIndex) -> pd.DataFrame:
     problem, winners = explained.problem, explained.winners
     before = explained.factuals.matrix[winners.owner]
-    counted = winners.rows.copy()
-    counted[:, problem.derived.columns] = before[:, problem.derived.columns]
+    counted = problem.derived.reset(winners.rows, before)
     columns: dict[str, Any] = {
         "prediction": problem.query(winners.rows).prediction,
         "L0": changed(counted, before).sum(axis=1),
@@ -115,8 +114,9 @@ def _shares(schema: Schema, training: Floats, before: Floats, after: Floats) -> 
             step[cells] = np.where(is_known, between, np.nan)
         share_from[cells] = np.where(np.isnan(old[cells]), np.nan, upto[0])
         share_to[cells] = np.where(np.isnan(new[cells]), np.nan, upto[1])
-    names = pd.Series([schema.names[j] for j in column.tolist()], dtype=object)
-    columns = {"row": row, "feature": names, "direction": direction, "step": step}
+    names = schema.names
+    features = pd.Series([names[j] for j in column.tolist()], dtype=object)
+    columns = {"row": row, "feature": features, "direction": direction, "step": step}
     return pd.DataFrame({**columns, "share_from": share_from, "share_to": share_to})
 
 

@@ -143,17 +143,19 @@ class SampleGenerator(Generator):
     def _block(self, given: Floats, seed: int) -> Floats:
         """Return the mutable features of a block of rows with the same given values."""
         features = self._layout.features[: self._layout.n_given]
-        known = {f.name: pd.Series(f.decode(given[:, j])).iloc[0] for j, f in enumerate(features)}
+        given_values = {f.name: pd.Series(f.decode(given[:, j])).iloc[0] for j, f in enumerate(features)}
         draw = self.model_.sample
-        taken = [name for name in ("random_state", "seed") if name in inspect.signature(draw).parameters]
+        seed_names = [name for name in ("random_state", "seed") if name in inspect.signature(draw).parameters]
         with seeded(self.model_, seed):
-            drawn = draw(BLOCK, known, **{name: seed % 2**32 for name in taken[:1]})
+            drawn = draw(BLOCK, given_values, **{name: seed % 2**32 for name in seed_names[:1]})
         if not isinstance(drawn, pd.DataFrame):
             raise InputError(
                 f"the model {self.model!r} drew a {type(drawn).__name__}; sample() must return a DataFrame."
             )
         if not len(drawn):
-            raise InputError(f"the model {self.model!r} drew no rows given {known}; sample() must return at least one.")
+            raise InputError(
+                f"the model {self.model!r} drew no rows given {given_values}; sample() must return at least one."
+            )
         mutable = self.schema_.features[self.n_fixed_ :]
         absent = [feature.name for feature in mutable if feature.name not in drawn.columns]
         if absent:

@@ -17,10 +17,11 @@ import numpy as np
 from mcce._utils import Bools, Floats, map_threads
 from mcce.exceptions import InputError, did_you_mean
 from mcce.generators.base import Drawn, DrawRequest, Generator
-from mcce.generators.draw import draw_rows, fit_key, log_density
+from mcce.generators.draw import draw_rows, log_density
 from mcce.generators.layout import Layout, Predictors, Samplers, make_samplers
 from mcce.generators.missing import WithMissing
 from mcce.generators.visit import VisitSequence, make_visit_sequence
+from mcce.rng import derive_key
 from mcce.samplers import ConditionalSampler
 from mcce.table import Kind, Table
 
@@ -91,11 +92,10 @@ class ChainModel(Generator):
         unfitted = make_samplers(self.sampler, layout, ordered)
 
         def fit_one(column: int) -> ConditionalSampler:
-            place, name = layout.place(column), layout.features[column].name
             sampler = unfitted[column - layout.n_given]
             family = sampler.family if isinstance(sampler, WithMissing) else sampler
             if family.get_params(deep=False).get("random_state", 0) is None:
-                family.set_params(random_state=fit_key(self.seed_, place, name) % 2**32)
+                family.set_params(random_state=derive_key(self.seed_, "fit", layout.place(column)) % 2**32)
             return sampler.fit(layout.given(ordered, column), ordered.column(column))
 
         # later conditionals see more columns and take longer; starting with them balances the threads

@@ -31,16 +31,6 @@ BLOCK_ROWS = 8192  # the columns of a block stay in the cache; its distributions
 MOST_ATTEMPTS = 50
 
 
-def draw_key(seed: int, place: int, name: object) -> int:
-    """Return the key of the draws of a feature: its position counts, not its name."""
-    return derive_key(seed, "draw", place)
-
-
-def fit_key(seed: int, place: int, name: object) -> int:
-    """Return the key of the randomness in the fit of a feature's sampler."""
-    return derive_key(seed, "fit", place)
-
-
 def draw_rows(
     layout: Layout, samplers: Sequence[ConditionalSampler], request: DrawRequest, n_jobs: int | None
 ) -> Drawn:
@@ -67,7 +57,7 @@ def draw_block(layout: Layout, samplers: Sequence[ConditionalSampler], request: 
         rejected |= _breaks(layout, request, matrix, due[-1], layout.n_given, np.arange(len(request)), np.nan)
     for column, sampler in enumerate(samplers, layout.n_given):
         place, feature = layout.place(column), layout.features[column]
-        streams = RowStreams(draw_key(request.seed, place, feature.name), request.rows, request.draws)
+        streams = RowStreams(derive_key(request.seed, "draw", place), request.rows, request.draws)
         given = layout.given(Table(layout.features, matrix), column)
         is_broken = partial(_breaks, layout, request, matrix, due[place], column) if place in due else None
         drawn, failed = draw_column(sampler, feature, given, streams, request.within.get(place), is_broken)
@@ -107,9 +97,9 @@ def draw_column(
         values[waiting] = drawn
         waiting = waiting[failed | disallowed(waiting, drawn)]
     rejected[waiting] = True
-    lost = np.flatnonzero(rejected)
-    if lost.size:
-        values[lost] = _draw_once(sampler, feature, given.take(lost), streams.child("free").take(lost), None)[0]
+    rows = np.flatnonzero(rejected)
+    if rows.size:
+        values[rows] = _draw_once(sampler, feature, given.take(rows), streams.child("free").take(rows), None)[0]
     return values, rejected
 
 

@@ -106,8 +106,8 @@ class Layout:
                         f"predictors[{target!r}] names {name!r}, which is not drawn before it; change visit_sequence, "
                         "or leave it out."
                     )
-            seen = {self.column(names.index(name)) for name in columns}
-            chosen[self.column(place)] = tuple(sorted(seen | ({self.n_fixed} if self.with_decision else set())))
+            visible = {self.column(names.index(name)) for name in columns}
+            chosen[self.column(place)] = tuple(sorted(visible | ({self.n_fixed} if self.with_decision else set())))
         return chosen
 
 
@@ -116,7 +116,7 @@ def _decision_feature(names: list[Any]) -> Feature:
     name = "<decision>"
     while name in names:
         name = f"<{name}>"
-    return Feature(name, "categorical", np.dtype(bool), pd.Index([False, True], dtype=object), 0.0, 1.0)
+    return Feature.boolean(name)
 
 
 def make_samplers(sampler: Samplers, layout: Layout, table: Table) -> list[ConditionalSampler]:
@@ -131,7 +131,7 @@ def make_samplers(sampler: Samplers, layout: Layout, table: Table) -> list[Condi
         if name not in mutable:
             what = "is fixed and has no sampler" if name in fixed else "is not a column of X"
             raise InputError(f"sampler names {name!r}, which {what}; {did_you_mean(name, mutable)}")
-    made = []
+    samplers: list[ConditionalSampler] = []
     for column, name in enumerate(mutable, layout.n_given):
         family, target = make_sampler(chosen.get(name, rest)), table.column(column)
         is_missing = np.isnan(target.values)
@@ -139,5 +139,5 @@ def make_samplers(sampler: Samplers, layout: Layout, table: Table) -> list[Condi
             family = make_sampler("marginal")  # there is no known value to learn from
         models_missing = family.accepts_missing_target or not is_missing.any()
         check_problem(family, layout.given(table, column), target if models_missing else target.take(~is_missing))
-        made.append(family if models_missing else WithMissing(family))
-    return made
+        samplers.append(family if models_missing else WithMissing(family))
+    return samplers

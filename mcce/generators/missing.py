@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 
 from mcce.samplers import ConditionalSampler, Distribution, Hurdle, distribution_of, make_sampler
 from mcce.table import Column, Feature, Table
@@ -32,9 +31,8 @@ class WithMissing(ConditionalSampler):
     def fit(self, given: Table, target: Column) -> WithMissing:
         """Fit both parts."""
         is_missing = np.isnan(target.values)
-        levels = pd.Index([False, True], dtype=object)
-        indicator = Feature("missing", "categorical", np.dtype(bool), levels, 0.0, 1.0)
-        self.missing_ = make_sampler("logreg").fit(given, Column(indicator, is_missing.astype(np.float64)))
+        indicator = Column(Feature.boolean("missing"), is_missing.astype(np.float64))
+        self.missing_ = make_sampler("logreg").fit(given, indicator)
         known = np.flatnonzero(~is_missing)
         self.feature_ = replace(target.feature, has_missing=False)
         self.family_ = self.family.fit(given.take(known), Column(self.feature_, target.values[known]))

@@ -99,10 +99,10 @@ def _association(x: Floats, x_codes: Any, y: Floats, y_codes: Any) -> float:
         return _correlation_ratio(x_codes, y)
     if y_codes is not None:
         return _correlation_ratio(y_codes, x)
-    known = ~(np.isnan(x) | np.isnan(y))
-    if known.sum() < 2:
+    is_known = ~(np.isnan(x) | np.isnan(y))
+    if is_known.sum() < 2:
         return 0.0
-    return _correlation(_centred_ranks(x[known]), _centred_ranks(y[known]))
+    return _correlation(_centred_ranks(x[is_known]), _centred_ranks(y[is_known]))
 
 
 def _correlation(a: Floats, b: Floats) -> float:
@@ -132,14 +132,14 @@ def _cramers_v(a: npt.NDArray[np.intp], b: npt.NDArray[np.intp]) -> float:
 
 
 def _correlation_ratio(codes: npt.NDArray[np.intp], y: Floats) -> float:
-    known = ~np.isnan(y)
-    if known.sum() < 2:
+    is_known = ~np.isnan(y)
+    if is_known.sum() < 2:
         return 0.0
-    ranks, n = _centred_ranks(y[known]), int(known.sum())
+    ranks, n = _centred_ranks(y[is_known]), int(is_known.sum())
     total = ranks @ ranks
     if total == 0:
         return 0.0
-    present, place = np.unique(codes[known], return_inverse=True)
+    present, place = np.unique(codes[is_known], return_inverse=True)
     if present.size == 1 or present.size >= n:
         return 0.0
     eta2 = (np.bincount(place, weights=ranks) ** 2 / np.bincount(place)).sum() / total

@@ -155,11 +155,11 @@ def _summarise(outcomes: Sequence[tuple[pd.DataFrame | None, float, str]]) -> li
     rows: list[dict[str, Any]] = [{} for _ in outcomes]
     for name, sign in (("log_score", 1.0), ("crps", -1.0)):
         scores = [np.empty(0) if frame is None else frame[name].dropna().to_numpy() for frame, _, _ in outcomes]
-        means = [sign * each.mean() if each.size else -np.inf for each in scores]
+        means = [sign * of_sampler.mean() if of_sampler.size else -np.inf for of_sampler in scores]
         best = scores[int(np.argmax(means))]
-        for row, each in zip(rows, scores):
-            row[name], row[f"{name}_se"] = _mean_and_error(each)
-            behind, error = _mean_and_error(sign * (best - each)) if each.size else (np.inf, 0.0)
+        for row, of_sampler in zip(rows, scores):
+            row[name], row[f"{name}_se"] = _mean_and_error(of_sampler)
+            behind, error = _mean_and_error(sign * (best - of_sampler)) if of_sampler.size else (np.inf, 0.0)
             row[f"{name}_best"] = bool(behind <= error)
     for row, (frame, seconds, note) in zip(rows, outcomes):
         row["p_calibration"] = np.nan if frame is None else smooth_test(frame["pit"].dropna().to_numpy())

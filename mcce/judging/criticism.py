@@ -84,17 +84,17 @@ class Criticism:
             pits = self.pit[name].dropna().to_numpy()
             tail = 0.05 / BINS / 2
             low, high = (float(binom.ppf(q, pits.size, 1.0 / BINS)) for q in (tail, 1.0 - tail))
-            counts, each = np.histogram(pits, BINS, (0.0, 1.0))[0], max(pits.size, 1) / BINS
+            counts, expected = np.histogram(pits, BINS, (0.0, 1.0))[0], max(pits.size, 1) / BINS
             edges = np.linspace(0.0, 1.0, BINS + 1)
             ax.bar(
                 edges[:-1],
-                counts / each,
+                counts / expected,
                 1.0 / BINS,
                 align="edge",
                 color="0.75" if passes else "#c44e52",
                 edgecolor="white",
             )
-            ax.axhspan(low / each, high / each, color="#4c72b0", alpha=0.25, lw=0)
+            ax.axhspan(low / expected, high / expected, color="#4c72b0", alpha=0.25, lw=0)
             ax.axhline(1.0, color="0.3", lw=0.8)
             ax.set_title(str(name), fontsize=9, loc="left")
             ax.tick_params(labelsize=8)
@@ -138,10 +138,7 @@ def criticise(
     The tests take the fit as the model: with many more new rows than training rows its estimation error is rejected,
     however right the family. `crps` and the picture show whether a finding matters.
 
-    A better conditional does not give better answers. CART with leaves of five is among the worst conditionals by CRPS,
-    and gave the likeliest plain counterfactuals in four of five simulated worlds: selection takes the tails of smooth
-    conditionals, and small leaves have none. Sparse counterfactuals depend little on the sampler. Measure it on
-    processes of your own, with several seeds.
+    A better conditional does not give better answers, see `mcce.compare_conditionals`.
 
     Examples
     --------
@@ -170,18 +167,18 @@ def criticise(
         streams = RowStreams.from_seed(derive_key(seed, "criticise", place), values.size)
         scores = score_rows(distribution_of(sampler, given, feature), values, feature, margin, streams)
         pits[name] = scores["pit"].to_numpy()
-        known = ~np.isnan(values)
-        moments = legendre(pits[name][known], 2).mean(axis=0) if known.any() else np.full(2, np.nan)
-        enough = int(known.sum()) >= LEAST_ROWS
+        is_known = ~np.isnan(values)
+        moments = legendre(pits[name][is_known], 2).mean(axis=0) if is_known.any() else np.full(2, np.nan)
+        enough = int(is_known.sum()) >= LEAST_ROWS
         rows.append(
             {
                 "sampler": _text(sampler),
-                "n": int(known.sum()),
+                "n": int(is_known.sum()),
                 "log_score": scores["log_score"].mean(),
                 "crps": scores["crps"].mean(),
                 "bias": moments[0],
                 "spread": moments[1],
-                "p_calibration": smooth_test(pits[name][known]) if enough else np.nan,
+                "p_calibration": smooth_test(pits[name][is_known]) if enough else np.nan,
             }
         )
         before = [(other.name, other, matrix[:, j]) for j, other in enumerate(schema.features[:place])]
@@ -189,7 +186,7 @@ def criticise(
             before.append(("decision", Feature("decision", "categorical", bool), decisions.astype(np.float64)))
         for column, other, column_values in before if enough else []:
             tested = residual_dependence(
-                pits[name][known], column_values[known], is_ordered=other.kind != "categorical"
+                pits[name][is_known], column_values[is_known], is_ordered=other.kind != "categorical"
             )
             dependence.append({"feature": name, "column": column, **tested})
     names = pd.Index(chain.visit_sequence_, name="feature", tupleize_cols=False)

@@ -52,11 +52,11 @@ def score_rows(
         log_scores = log_score(distribution, values, margin)
     else:
         distribution = by_draws(distribution, rng.child("draws"))
-    known = ~np.isnan(values)
+    is_known = ~np.isnan(values)
     crps, pits = np.full((2, values.size), np.nan)
-    part, seen = distribution.take(known), values[known]
-    crps[known] = crps_of_numbers(part, seen) if feature.is_numeric else crps_of_levels(part, seen, feature)
-    pits[known] = pit(part, seen, rng.child("pit").uniform()[known])
+    part, known = distribution.take(is_known), values[is_known]
+    crps[is_known] = crps_of_numbers(part, known) if feature.is_numeric else crps_of_levels(part, known, feature)
+    pits[is_known] = pit(part, known, rng.child("pit").uniform()[is_known])
     return pd.DataFrame({"log_score": log_scores, "crps": crps, "pit": pits})
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce._utils import Bools
-from mcce.exceptions import InputError
+from mcce._utils import Bools, is_number
+from mcce.exceptions import InputError, listing
 
 BRACKETS = {"both": ("[", "]"), "left": ("[", ")"), "right": ("(", "]"), "neither": ("(", ")")}
 
@@ -51,9 +51,7 @@ class Interval:
 
     def __post_init__(self) -> None:
         if not isinstance(self.closed, str) or self.closed not in BRACKETS:
-            raise InputError(
-                f"closed is {self.closed!r}; it must be one of {', '.join(repr(known) for known in BRACKETS)}."
-            )
+            raise InputError(f"closed is {self.closed!r}; it must be one of {listing(BRACKETS)}.")
         for end, value in (("low", self.low), ("high", self.high)):
             if not is_number(value) or math.isnan(value):
                 raise InputError(f"{end} of the interval is {value!r}; it must be a number, or inf for no bound.")
@@ -160,12 +158,6 @@ def _distinct_labels(labels: list[Any]) -> tuple[Any, ...]:
         if any(equals(label, other) for other in labels[:i]):
             raise InputError(f"decision names the class {label!r} twice; name it once.")
     return tuple(plain(label) for label in labels)
-
-
-def is_number(value: object) -> bool:
-    """Return whether a value is a real number; booleans are not."""
-    is_other = isinstance(value, (bool, np.bool_, np.timedelta64))  # a timedelta64 is an integer of numpy
-    return isinstance(value, (int, float, np.integer, np.floating)) and not is_other
 
 
 def is_label(value: object) -> bool:

@@ -12,7 +12,6 @@ probable wanted class minus that of the most probable other one. Otherwise there
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Lock
 from time import perf_counter
@@ -189,10 +188,10 @@ class LabelDecision:
         codes, values = pd.factorize(predicted)
         for value in values:
             if not self._is_possible(value):
-                known = "" if self.classes is None else f" of {listing(self.classes)}"
+                of_classes = "" if self.classes is None else f" of {listing(self.classes)}"
                 reply.refuse(
-                    f"returned {spell(value)}, which is not a class label like {self.labels.labels[0]!r}{known}. For a "
-                    "model that returns scores give an interval, (low, high), else one of its labels."
+                    f"returned {spell(value)}, which is not a class label like {self.labels.labels[0]!r}{of_classes}. "
+                    "For a model that returns scores give an interval, (low, high), else one of its labels."
                 )
         wanted = np.array([self._is_wanted(value) for value in values], dtype=np.bool_)[codes]
         margin = np.full(wanted.shape, np.nan)
@@ -236,10 +235,12 @@ class PredicateDecision:
         return Answer(wanted, wanted, np.full(wanted.shape, np.nan))
 
 
-Bound = ScoreDecision | LabelDecision | PredicateDecision
+BoundDecision = ScoreDecision | LabelDecision | PredicateDecision
 
 
-def bind(model: Any, decision: Any, *, predictions: npt.NDArray[Any] | None = None, margins: bool = True) -> Bound:
+def bind(
+    model: Any, decision: Any, *, predictions: npt.NDArray[Any] | None = None, margins: bool = True
+) -> BoundDecision:
     """Return a wanted decision bound to its model (step 1)."""
     wanted = read_decision(decision)
     if isinstance(wanted, Interval):
@@ -357,18 +358,20 @@ class Query:
 
     def _ask(self, rows: Floats, what: str) -> Answer:
         """Ask the model about rows, in parts of bounded size; no rows are no call."""
-        parts = [self._time(self.schema.decode_for_model(rows[part]), what) for part in blocks(len(rows), QUERY_ROWS)]
+        parts = [self._ask_part(rows[part], what) for part in blocks(len(rows), QUERY_ROWS)]
         if not parts:
             dtype = {ScoreDecision: np.float64, LabelDecision: np.object_}.get(type(self.decision), np.bool_)
             return Answer(np.empty(0, dtype=dtype), np.empty(0, dtype=np.bool_), np.empty(0))
-        join: Callable[[str], npt.NDArray[Any]] = lambda name: np.concatenate([getattr(part, name) for part in parts])  # noqa: E731
-        return Answer(join("prediction"), join("wanted"), join("margin"))
+        fields = zip(*((part.prediction, part.wanted, part.margin) for part in parts))
+        return Answer(*(np.concatenate(arrays) for arrays in fields))
 
-    def _time(self, frame: Any, what: str) -> Answer:
+    def _ask_part(self, rows: Floats, what: str) -> Answer:
+        """Ask the model once, and count rows, calls and seconds."""
+        frame = self.schema.decode_for_model(rows)
         start = perf_counter()
         answer = self.decision.answer(frame, what)
         self.seconds += perf_counter() - start
-        self.n_rows, self.n_calls = self.n_rows + len(frame), self.n_calls + 1
+        self.n_rows, self.n_calls = self.n_rows + len(rows), self.n_calls + 1
         return answer
 
 
@@ -383,12 +386,12 @@ def check_wanted(answer: Answer, text: str) -> None:
     """Raise if no training row has the wanted decision, since then nothing can be learned about it."""
     if answer.wanted.any():
         return
-    seen = answer.prediction
-    if seen.size and seen.dtype.kind == "f":
-        found = f" (the scores go from {seen.min():.4g} to {seen.max():.4g})"
+    predictions = answer.prediction
+    if predictions.size and predictions.dtype.kind == "f":
+        answers = f"the scores go from {predictions.min():.4g} to {predictions.max():.4g}"
     else:
-        found = f" (the answers are {listing(sorted({str(label) for label in seen}))})"
+        answers = f"the answers are {listing(sorted({str(label) for label in predictions}))}"
     raise InputError(
-        f"no training row has the wanted decision, {text}{found}: there is nothing to learn it from. Check the "
+        f"no training row has the wanted decision, {text} ({answers}): there is nothing to learn it from. Check the "
         "decision, or set condition_on_decision=False."
     )

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from mcce._utils import Bools, Floats, one_native_thread
+from mcce._utils import Bools, Floats, is_number, one_native_thread
 from mcce.exceptions import InputError, did_you_mean, listing, spell
-from mcce.model.decision import Interval, Labels, Predicate, equals, is_number, plain
+from mcce.model.decision import Interval, Labels, Predicate, equals, plain
 
 SCORES = ("predict_proba", "decision_function", "predict")
 REMEDY = "Give a function that returns the score you mean as the model, or a function of a table as the decision."
@@ -134,8 +134,8 @@ class Reply:
         positions = np.flatnonzero(missing)
         if not positions.size:
             return
-        more = ", ..." if positions.size > 5 else ""
-        where = f"at positions {', '.join(map(str, positions[:5]))}{more}"
+        ellipsis = ", ..." if positions.size > 5 else ""
+        where = f"at positions {', '.join(map(str, positions[:5]))}{ellipsis}"
         if isinstance(self.frame, pd.DataFrame):
             first = self.frame.iloc[[positions[0]]].astype(object).iloc[0]
             where += f"; the first has {', '.join(f'{name} = {spell(cell)}' for name, cell in list(first.items())[:8])}"
@@ -192,8 +192,8 @@ def classes_of(model: Any) -> list[Any] | None:
 
 def find_class(label: object, classes: list[Any], role: str = "of") -> int:
     """Return the position of a class; raise if it is unknown."""
-    for position, known in enumerate(classes):
-        if equals(label, known):
+    for position, other in enumerate(classes):
+        if equals(label, other):
             return position
     raise InputError(f"{role} is {label!r}, which is not a class of the model; {did_you_mean(label, classes)}")
 

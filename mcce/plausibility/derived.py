@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -109,11 +109,6 @@ class Derived:
         """Positions of the derived columns."""
         return np.array(sorted(step.column for step in self.steps), dtype=np.int64)
 
-    @property
-    def names(self) -> list[Hashable]:
-        """Names of the derived columns."""
-        return [step.feature.name for step in self.steps]
-
     @classmethod
     def read(
         cls,
@@ -143,9 +138,9 @@ class Derived:
                     f"{spell(name)} is fixed and derived; leave it out of fixed, and fix what it is computed from."
                 )
         steps = {}
-        for name, given in derived.items():
+        for name, definition in derived.items():
             column = schema.position(name, "derived column")
-            steps[column] = _fit(column, given, schema, training)
+            steps[column] = _fit(column, definition, schema, training)
         try:
             order = list(TopologicalSorter({j: step.inputs for j, step in steps.items()}).static_order())
         except CycleError as error:
@@ -170,39 +165,45 @@ class Derived:
             rows[:, step.column] = values
         return rows
 
+    def reset(self, rows: Floats, factuals: Floats) -> Floats:
+        """Return rows whose derived columns are those of their factuals, because they do not count as changes."""
+        if not self:
+            return rows
+        rows = rows.copy()
+        rows[:, self.columns] = factuals[:, self.columns]
+        return rows
 
-def _fit(column: int, given: Any, schema: Schema, training: Floats) -> DerivedColumn:
+
+def _fit(column: int, definition: Any, schema: Schema, training: Floats) -> DerivedColumn:
     """Return the formula of a column with the rounding of the training rows; raise if it does not reproduce them."""
     feature = schema.features[column]
-    if isinstance(given, str):
-        formula = read_formula(given, schema, f"formula of {spell(feature.name)}", may_read_factual=False)
+    if isinstance(definition, str):
+        formula = read_formula(definition, schema, f"formula of {spell(feature.name)}", may_read_factual=False)
         step = DerivedColumn(column, formula.columns, formula, schema)
-    elif callable(given):
-        step = DerivedColumn(column, _inputs(given, column, schema, training), given, schema)
+    elif callable(definition):
+        step = DerivedColumn(column, _inputs(definition, column, schema, training), definition, schema)
     else:
         raise InputError(
-            f"the formula of {spell(feature.name)} is {spell(given)}; give a text such as '(rent + instalment) / "
+            f"the formula of {spell(feature.name)} is {spell(definition)}; give a text such as '(rent + instalment) / "
             "income', or a function of a frame."
         )
     if not step.inputs or column in step.inputs:
         what = "itself" if step.inputs else "no column"
         raise InputError(f"the formula of {spell(feature.name)} reads {what}; compute it from other columns.")
     exact, values = step.exact(training), training[:, column]
-    known = ~np.isnan(values)
-    choices = [step] if feature.grid is None or feature.is_date else [_with(step, name) for name in _ROUNDINGS]
-    agreements = [agree(feature, each.round(exact), values) for each in choices]
-    best = int(np.argmax([agreement[known].sum() for agreement in agreements]))
-    _check(choices[best], agreements[best], known, training)
+    is_known = ~np.isnan(values)
+    choices = [step]
+    if feature.grid is not None and not feature.is_date:
+        choices = [replace(step, rounding=name) for name in _ROUNDINGS]
+    agreements = [agree(feature, choice.round(exact), values) for choice in choices]
+    best = int(np.argmax([agreement[is_known].sum() for agreement in agreements]))
+    _check(choices[best], agreements[best], is_known, training)
     return choices[best]
 
 
-def _with(step: DerivedColumn, rounding: str) -> DerivedColumn:
-    return DerivedColumn(step.column, step.inputs, step.formula, step.schema, rounding)
-
-
-def _check(step: DerivedColumn, agreement: Bools, known: Bools, training: Floats) -> None:
+def _check(step: DerivedColumn, agreement: Bools, is_known: Bools, training: Floats) -> None:
     """Raise if a formula disagrees with many training rows, warn of few."""
-    disagreeing = np.flatnonzero(known & ~agreement)
+    disagreeing = np.flatnonzero(is_known & ~agreement)
     if not disagreeing.size:
         return
     row, names = int(disagreeing[0]), step.schema.names
@@ -211,7 +212,7 @@ def _check(step: DerivedColumn, agreement: Bools, known: Bools, training: Floats
         return spell(step.schema.features[j].decode(np.array([value]))[0]) if not np.isnan(value) else "missing"
 
     inputs = ", ".join(f"{names[j]} = {shown(j, training[row, j])}" for j in step.inputs[:5])
-    n_known = int(known.sum())
+    n_known = int(is_known.sum())
     says = (
         f"the formula of {spell(step.feature.name)} disagrees with {disagreeing.size:,} of {n_known:,} training rows: "
         f"in row {row} (counted from 0) it gives {shown(step.column, step.compute(training[[row]])[0])} from {inputs}, "
@@ -246,13 +247,13 @@ def tolerance(feature: Feature, values: Floats, part: float, step: float | None 
 
 def usual_step(feature: Feature, values: Floats) -> float | None:
     """Return the last digit of 99 % of the values, which a few others do not hide; None if there is none."""
-    known = values[np.isfinite(values)]
-    if not feature.is_numeric or not known.size:
+    finite = values[np.isfinite(values)]
+    if not feature.is_numeric or not finite.size:
         return None
     if feature.is_date or feature.decimals == 0:
         return 1.0
     for decimals in range(7):
-        is_rounded = np.abs(np.round(known, decimals) - known) <= 1e-13 * np.abs(known)
+        is_rounded = np.abs(np.round(finite, decimals) - finite) <= 1e-13 * np.abs(finite)
         if is_rounded.mean() >= 0.99:
             return float(10.0**-decimals)
     return None

@@ -1,21 +1,21 @@
 """Search for relations between the columns of a table (`mcce.plausibility.relations`); names play no part.
 
-1. *Equations* are linear regressions: of a column t on the others (`total == rent + food`, also with exponentials of
+1. *Equations* are linear regressions of a column t on the others (`total == rent + food`, also with exponentials of
    small numbers), of t * c on the others (`dti == (rent + instalment) / income`), and of log t on logarithms (products
-   and quotients). Each is fitted in small subsets of the rows, of which some hold no wrong row. Columns that the fit
-   does not need are dropped, coefficients are rounded to the fewest digits that keep the residuals within half of the
-   last digit of t, and the column with the tightest tolerance is the computed one.
+   and quotients). Each is fitted in small subsets of the rows, of which some hold no wrong row, with few columns and
+   coefficients of few digits (`mcce.plausibility.regression`). The column with the tightest tolerance is the computed
+   one.
 2. *Maps*: every value of a column comes with one value of another (`code <-> job`, `zip -> town`).
 3. *Orders* ``a <= b`` of numbers or dates that would fail in one row of twenty or more by chance.
 
 A relation is kept if at most 1 % of the rows break it, and if chance does not explain it: its chance under permutations
 of a column, times the number of relations of its form (Bonferroni), is at most one in a thousand for each of the three.
-Equal rows count once, and at most some thousand rows count as evidence.
+Equal rows count once, and at most 2,000 rows count as evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -28,6 +28,20 @@ from mcce.constraints.grammar import column_text
 from mcce.constraints.values import clock_of
 from mcce.exceptions import InputError
 from mcce.plausibility.derived import tolerance, usual_step
+from mcce.plausibility.regression import (
+    common_constant,
+    filled,
+    linear_forms,
+    monomial_text,
+    most_unexplained,
+    needed_columns,
+    norms,
+    solved_forms,
+    standardised,
+    sum_text,
+    times_text,
+    unexplained_by_others,
+)
 from mcce.plausibility.relations import Equation, Relation, Relations, majority_pairs, read_relation
 from mcce.rng import hash_rows
 from mcce.table import Data, Kind, Schema, Table
@@ -36,13 +50,10 @@ LOG_LEVEL = float(np.log(0.001))  # of one kind of relation: one false relation 
 MOST_BROKEN = 0.01  # share of the rows that break a relation
 EVIDENCE = 2_000  # rows that count as evidence
 SUBSETS, SUBSET_ROWS = 8, 50
-MOST_TERMS = 5  # columns of a sum or product
 MOST_EQUATED, MOST_DIVIDED = 300, 60  # columns among which equations are searched, and quotients of sums
 LOG_CONSTANTS = float(np.log(2e4))  # number of constants that were possible
 LEAST_CHANCE_OF_DISORDER = 0.05
 MOST_EXPONENT = 15.0  # largest number whose exponential is tried
-FIT = 2.0  # largest residual of a regression in halves of the last digit; their root mean square is 0.6
-LEAST_EXPLAINED = 0.2  # largest size of the residuals as a share of that of the values
 
 
 def find_relations(
@@ -76,8 +87,8 @@ def find_relations(
         schema = Schema.from_data(X, kinds)
         matrix = schema.encode(X).matrix
     with np.errstate(all="ignore"):
-        found = _Search(schema, matrix, set(map(int, derived))).texts()
-    return Relations.read(found, schema, matrix, n_fixed, derived)
+        texts = _Search(schema, matrix, set(map(int, derived))).texts()
+    return Relations.read(texts, schema, matrix, n_fixed, derived)
 
 
 class _Search:
@@ -146,16 +157,16 @@ class _Search:
         """Yield linear functions of one column."""
         columns = self._equated(self.numbers)
         for rows in self._subsets(columns):
-            z, lengths = _standardised(_block(self.units, rows, columns))
-            unexplained = lengths * np.sqrt(np.maximum(1.0 - (z.T @ z) ** 2, 0.0))  # by regressor and target
-            is_near = unexplained <= _most_unexplained(_block(self.rooms, rows, columns), lengths)
+            standard, lengths = standardised(_block(self.units, rows, columns))
+            unexplained = lengths * np.sqrt(np.maximum(1.0 - (standard.T @ standard) ** 2, 0.0))  # regressor by target
+            is_near = unexplained <= most_unexplained(_block(self.rooms, rows, columns), lengths)
             for a, b in combinations(range(len(columns)), 2):
                 x, t = columns[a], columns[b]
                 if (is_near[a, b] or is_near[b, a]) and self.tied.isdisjoint((x, t)):
-                    found = self._fit_linear(rows, t, [x]) or self._fit_linear(rows, x, [t])
-                    if found is not None:
+                    equation = self._fit_linear(rows, t, [x]) or self._fit_linear(rows, x, [t])
+                    if equation is not None:
                         self.tied.add(t)
-                        yield found.text
+                        yield equation.text
 
     def _linear(self) -> Iterator[str]:
         """Yield linear functions of several columns."""
@@ -164,26 +175,28 @@ class _Search:
         for rows in self._subsets(columns):
             raised = [j for j in columns if self._may_be_raised(rows, j)]
             atoms = np.column_stack([_block(self.units, rows, columns), np.exp(_block(self.units, rows, raised))])
-            z, lengths = _standardised(atoms)
-            eigenvalues, vectors = np.linalg.eigh(z.T @ z)
-            inverse = (vectors**2 / np.maximum(eigenvalues, 1e-14)).sum(axis=1)
-            unexplained = (lengths / np.sqrt(inverse))[: len(columns)]
-            most = _most_unexplained(_block(self.rooms, rows, columns), lengths[: len(columns)])
-            for t in self._finest_first([columns[k] for k in np.flatnonzero(unexplained <= most)], self.rooms):
+            for t in self._targets(rows, columns, atoms, self.rooms):
                 inputs = [j for j in columns if j != t and j not in computed]
                 if t in computed or len(inputs) < 2:
                     continue
-                found = self._fit_linear(rows, t, inputs)
-                if found is None and raised:
-                    found = self._fit_linear(rows, t, inputs, [j for j in raised if j in inputs])
-                if found is not None:
-                    computed.add(found.target)
-                    yield found.text
+                equation = self._fit_linear(rows, t, inputs)
+                if equation is None and raised:
+                    equation = self._fit_linear(rows, t, inputs, [j for j in raised if j in inputs])
+                if equation is not None:
+                    computed.add(equation.target)
+                    yield equation.text
 
-    def _finest_first(self, columns: Sequence[int], rooms: Floats) -> list[int]:
-        """Return columns with the finest relative digits first, which are computed from others, and the last first."""
-        fineness = {j: float(np.nanmedian(rooms[:, j]) / np.nanstd(self.units[:, j])) for j in columns}
-        return sorted(columns, key=lambda j: (float(f"{fineness[j]:.0e}"), -j))
+    def _targets(self, rows: Ints, columns: list[int], atoms: Floats, rooms: Floats) -> list[int]:
+        """Return the columns that a regression on the other atoms may give; the first atoms are the columns.
+
+        Those with the finest relative digits come first, because they are computed from others; then the last ones.
+        """
+        standard, lengths = standardised(atoms)
+        unexplained = unexplained_by_others(standard, lengths)[: len(columns)]
+        most = most_unexplained(_block(rooms, rows, columns), lengths[: len(columns)])
+        targets = [columns[k] for k in np.flatnonzero(unexplained <= most)]
+        fineness = {j: float(np.nanmedian(rooms[:, j]) / np.nanstd(self.units[:, j])) for j in targets}
+        return sorted(targets, key=lambda j: (float(f"{fineness[j]:.0e}"), -j))
 
     def _may_be_raised(self, rows: Ints, j: int) -> bool:
         """Return whether the exponential of a column is tried."""
@@ -198,13 +211,13 @@ class _Search:
         names = [str(self.text[j]) for j in inputs] + [f"exp({self.text[j]})" for j in raised]
         owners = [*inputs, *raised]
         candidates = []
-        for used, weights, plus in _linear_forms(atoms, self.units[rows, t], self.rooms[rows, t]):
+        for used, weights, plus in linear_forms(atoms, self.units[rows, t], self.rooms[rows, t]):
             terms = {names[k]: (owners[k], w) for k, w in zip(used, weights)}
             if len({j for j, _ in terms.values()}) == len(terms):
-                forms = _solved_forms(str(self.text[t]), t, terms, plus, self._resolution)
+                forms = solved_forms(str(self.text[t]), t, terms, plus, self._resolution)
                 confirmed = (self._confirmed(text, _n_constants(weights) + (plus != 0.0)) for text in forms)
-                candidates += [found for found in confirmed if found is not None][:1]
-        return min(candidates, key=lambda found: int((~found.holds(self.sample)).sum()), default=None)
+                candidates += [equation for equation in confirmed if equation is not None][:1]
+        return min(candidates, key=lambda equation: int((~equation.holds(self.sample)).sum()), default=None)
 
     def _resolution(self, j: int) -> float:
         """Return the median of half of the last digit of a column."""
@@ -217,25 +230,21 @@ class _Search:
         rooms = self.rooms / np.abs(self.sample)
         computed: set[int] = set()
         for rows in self._subsets(columns) if len(columns) > 1 else ():
-            z, lengths = _standardised(_block(logs, rows, columns))
-            eigenvalues, vectors = np.linalg.eigh(z.T @ z)
-            unexplained = lengths / np.sqrt((vectors**2 / np.maximum(eigenvalues, 1e-14)).sum(axis=1))
-            most = _most_unexplained(_block(rooms, rows, columns), lengths)
-            for t in self._finest_first([columns[k] for k in np.flatnonzero(unexplained <= most)], rooms):
+            for t in self._targets(rows, columns, _block(logs, rows, columns), rooms):
                 inputs = [j for j in columns if j != t and j not in computed]
                 if t in computed or not inputs:
                     continue
-                fitted = _needed(_block(logs, rows, inputs), logs[rows, t], rooms[rows, t])
+                fitted = needed_columns(_block(logs, rows, inputs), logs[rows, t], rooms[rows, t])
                 if fitted is None:
                     continue
-                powers = np.rint(fitted[1])
-                used = [inputs[k] for k in fitted[0]]
-                if (np.abs(fitted[1] - powers) > 0.25).any() or (powers == 0.0).any() or np.abs(powers).max() > 2.0:
+                used, coefficients = fitted
+                powers = np.rint(coefficients)
+                if (np.abs(coefficients - powers) > 0.25).any() or (powers == 0.0).any() or np.abs(powers).max() > 2.0:
                     continue
-                found = self._product({t: -1.0, **dict(zip(used, powers))})
-                if found is not None:
-                    computed.add(found.target)
-                    yield found.text
+                equation = self._product({t: -1.0, **{inputs[k]: power for k, power in zip(used, powers)}})
+                if equation is not None:
+                    computed.add(equation.target)
+                    yield equation.text
 
     def _product(self, powers: dict[int, float]) -> Equation | None:
         """Return an equation whose monomial is constant, solved for the column with the finest relative digits."""
@@ -248,13 +257,14 @@ class _Search:
             base = np.prod([self.sample[:, j] ** power for j, power in inputs.items()], axis=0)
             factors = self.sample[:, t] / base
             rooms = self.rooms[:, t] / np.abs(base)
-            factor = _common_constant(factors, rooms, int(_most_broken(self.n)))
+            factor = common_constant(factors, rooms, int(_most_broken(self.n)))
             if factor is None:
                 continue
-            text = _monomial_text(str(self.text[t]), {str(self.text[j]): p for j, p in inputs.items()}, factor)
-            found = self._confirmed(text, int(factor != 1.0))
-            if found is not None:
-                return found
+            powers_by_text = {str(self.text[j]): power for j, power in inputs.items()}
+            text = monomial_text(str(self.text[t]), powers_by_text, factor)
+            equation = self._confirmed(text, int(factor != 1.0))
+            if equation is not None:
+                return equation
         return None
 
     def _quotients(self) -> Iterator[str]:
@@ -264,34 +274,35 @@ class _Search:
         computed: set[int] = set()
         for rows in self._subsets(columns) if len(columns) > 2 else ():
             values, rooms = _block(self.units, rows, columns), _block(self.rooms, rows, columns)
-            basis, _ = np.linalg.qr(np.column_stack([np.ones(len(rows)), _filled(values)]))
+            basis, _ = np.linalg.qr(np.column_stack([np.ones(len(rows)), filled(values)]))
             for c in divisors:
                 by = self.units[rows, c]
-                products = _filled(values * by[:, None])
+                products = filled(values * by[:, None])
                 residuals = products - basis @ (basis.T @ products)
-                lengths = _norms(products - products.mean(axis=0))
-                is_near = _norms(residuals) <= _most_unexplained(rooms * np.abs(by)[:, None], lengths)
+                lengths = norms(products - products.mean(axis=0))
+                is_near = norms(residuals) <= most_unexplained(rooms * np.abs(by)[:, None], lengths)
                 for t in (columns[k] for k in np.flatnonzero(is_near)):
                     if t == c or t in computed or frozenset((t, c)) in self.together:
                         continue
                     inputs = [j for j in columns if j != t]
                     y, room = self.units[rows, t] * by, self.rooms[rows, t] * np.abs(by)
-                    found = self._fit_quotient(rows, t, c, inputs, y, room)
-                    if found is not None:
+                    equation = self._fit_quotient(rows, t, c, inputs, y, room)
+                    if equation is not None:
                         computed.add(t)
-                        yield found.text
+                        yield equation.text
 
     def _fit_quotient(self, rows: Ints, t: int, c: int, inputs: list[int], y: Floats, room: Floats) -> Equation | None:
-        for used, weights, plus in _linear_forms(_block(self.units, rows, inputs), y, room):
+        """Return the quotient of a sum by column c that gives column t; `y` is their product."""
+        for used, weights, plus in linear_forms(_block(self.units, rows, inputs), y, room):
             if len(used) < 2 - (plus != 0.0):
                 return None
             sizes = set(np.abs(weights))
             factor = sizes.pop() if len(sizes) == 1 and plus == 0.0 else 1.0
             terms = {str(self.text[inputs[k]]): w / factor for k, w in zip(used, weights)}
-            text = f"{self.text[t]} == {_times(factor, f'({_sum_text(terms, plus)})')} / {self.text[c]}"
-            found = self._confirmed(text, _n_constants(weights) + (plus != 0.0))
-            if found is not None:
-                return found
+            text = f"{self.text[t]} == {times_text(factor, f'({sum_text(terms, plus)})')} / {self.text[c]}"
+            equation = self._confirmed(text, _n_constants(weights) + (plus != 0.0))
+            if equation is not None:
+                return equation
         return None
 
     # ---- maps and orders
@@ -346,14 +357,14 @@ class _Search:
     def _maps_to(self, a: int, b: int, codes: Ints) -> bool:
         """Return whether the values of a determine those of b, and chance does not explain it."""
         m_a, m_b = self.counts[a].size, self.counts[b].size
-        known = (codes[:, a] >= 0) & (codes[:, b] >= 0)
-        pairs, counts = np.unique(codes[known, a] * m_b + codes[known, b], return_counts=True)
+        is_known = (codes[:, a] >= 0) & (codes[:, b] >= 0)
+        pairs, counts = np.unique(codes[is_known, a] * m_b + codes[is_known, b], return_counts=True)
         largest = np.zeros(m_a, dtype=np.int64)
         np.maximum.at(largest, pairs // m_b, counts)
-        n_known, n_broken = int(known.sum()), int(known.sum() - largest.sum())
+        n_known, n_broken = int(is_known.sum()), int(is_known.sum() - largest.sum())
         if n_broken > _most_broken(n_known):
             return False
-        orders = _log_orders(np.bincount(codes[known, b], minlength=m_b))
+        orders = _log_orders(np.bincount(codes[is_known, b], minlength=m_b))
         if (m_a + n_broken) * np.log(m_b) + orders + _log_choices(n_known, n_broken) > self._least_chance():
             return False
         return majority_pairs(self.matrix[:, a], self.matrix[:, b])[1] <= MOST_BROKEN * len(self.matrix)
@@ -367,25 +378,25 @@ class _Search:
         columns = [j for j in self.numbers if j not in self.tied]
         families = {j: clock_of(self.features[j]).family if self.features[j].is_date else None for j in columns}
         n_tried = max(len(columns) ** 2, 1)
-        found: set[tuple[int, int]] = set()
+        ordered: set[tuple[int, int]] = set()
         few = np.asfortranarray(self.units[:: max(1, self.n // 200), columns])
         for k, a in enumerate(columns):
-            n_broken = (few[:, [k]] > few).sum(axis=0)
-            for b in (columns[other] for other in np.flatnonzero(n_broken <= _most_broken(len(few)))):
+            n_above = (few[:, [k]] > few).sum(axis=0)
+            for b in (columns[other] for other in np.flatnonzero(n_above <= _most_broken(len(few)))):
                 if a == b or families[a] != families[b] or frozenset((a, b)) in self.together:
                     continue
                 n_known = int((~np.isnan(self.units[:, [a, b]]).any(axis=1)).sum())
-                v = int((self.units[:, a] > self.units[:, b]).sum())
-                if v > _most_broken(n_known):
+                n_broken = int((self.units[:, a] > self.units[:, b]).sum())
+                if n_broken > _most_broken(n_known):
                     continue
                 share = self._chance_of_disorder(a, b)
                 expected = share * n_known
-                chance = -(expected - v + (v * np.log(v / expected) if v else 0.0))
+                chance = -(expected - n_broken + (n_broken * np.log(n_broken / expected) if n_broken else 0.0))
                 if share >= LEAST_CHANCE_OF_DISORDER and chance <= LOG_LEVEL - np.log(n_tried):
-                    found.add((a, b))
-        for a, b in sorted(found):
-            follows = any((a, c) in found and (c, b) in found for c in columns if c not in (a, b))
-            if (b, a) in found or follows:
+                    ordered.add((a, b))
+        for a, b in sorted(ordered):
+            follows = any((a, c) in ordered and (c, b) in ordered for c in columns if c not in (a, b))
+            if (b, a) in ordered or follows:
                 continue
             text = f"{self.text[a]} <= {self.text[b]}"
             if self._n_broken(read_relation(text, self.schema, self.matrix)) is not None:
@@ -393,9 +404,9 @@ class _Search:
 
     def _chance_of_disorder(self, a: int, b: int) -> float:
         """Return the share of pairs of rows in which a of one is above b of the other."""
-        known = ~(np.isnan(self.units[:, a]) | np.isnan(self.units[:, b]))
-        above = np.searchsorted(np.sort(self.units[known, b]), self.units[known, a], side="left")
-        return float(above.mean() / max(known.sum(), 1))
+        is_known = ~(np.isnan(self.units[:, a]) | np.isnan(self.units[:, b]))
+        above = np.searchsorted(np.sort(self.units[is_known, b]), self.units[is_known, a], side="left")
+        return float(above.mean() / max(is_known.sum(), 1))
 
     # ---- evidence
 
@@ -443,19 +454,7 @@ class _Search:
         return relation
 
 
-# ---- regressions
-
-
-def _standardised(values: Floats) -> tuple[Floats, Floats]:
-    """Return columns with mean 0 and length 1, missing values at the mean, and their lengths."""
-    centred = _filled(values - np.nanmean(values, axis=0))
-    lengths = _norms(centred)
-    return centred / np.where(lengths > 0.0, lengths, 1.0), lengths
-
-
-def _most_unexplained(rooms: Floats, lengths: Floats) -> Floats:
-    """Return the largest size of residuals, by column, that rounding explains."""
-    return np.minimum(_norms(rooms) + 1e-6 * lengths, LEAST_EXPLAINED * lengths)
+# ---- rows and counts
 
 
 def _block(matrix: Floats, rows: Ints, columns: Sequence[int]) -> Floats:
@@ -463,154 +462,8 @@ def _block(matrix: Floats, rows: Ints, columns: Sequence[int]) -> Floats:
     return matrix[np.ix_(rows, np.asarray(columns, dtype=np.int64))]
 
 
-def _filled(values: Floats) -> Floats:
-    return np.where(np.isfinite(values), values, 0.0)
-
-
-def _norms(values: Floats) -> Floats:
-    return np.sqrt(np.nansum(np.where(np.isfinite(values), values, np.nan) ** 2, axis=0))
-
-
-def _fit(atoms: Floats, y: Floats, room: Floats) -> tuple[Floats, float]:
-    """Return the coefficients of a regression, and its largest residual in units of `room`."""
-    scale = np.maximum(np.abs(atoms).max(axis=0, initial=0.0), np.finfo(np.float64).tiny)
-    design = np.column_stack([atoms / scale, np.ones(len(y))]) / room[:, None]
-    coefficients, *_ = np.linalg.lstsq(design, y / room, rcond=None)
-    return coefficients[:-1] / scale, float(np.abs(y / room - design @ coefficients).max())
-
-
-def _needed(atoms: Floats, y: Floats, room: Floats) -> tuple[list[int], Floats] | None:
-    """Return the columns that a regression within the tolerance needs, and their coefficients; None if it is not."""
-    is_known = np.isfinite(y) & np.isfinite(room) & (room > 0.0)
-    atoms, y, room = _filled(atoms[is_known]), y[is_known], room[is_known]
-    used = [k for k in range(atoms.shape[1]) if (atoms[:, k] != atoms[:1, k]).any()]
-    if len(y) < 10 or not used:
-        return None
-    coefficients, off = _fit(atoms[:, used], y, room)
-    if off > FIT:
-        return None
-    batch = len(used) // 2
-    while batch:
-        by_size = np.argsort(np.abs(coefficients) * atoms[:, used].std(axis=0), kind="stable")
-        fewer = [used[k] for k in np.sort(by_size[batch:])]
-        trial, off = _fit(atoms[:, fewer], y, room)
-        if off <= FIT and fewer:
-            used, coefficients = fewer, trial
-            batch = min(batch, len(used) // 2)
-        else:
-            batch //= 2
-    if len(used) > 2 * MOST_TERMS:
-        return None
-    for k in list(used):
-        fewer = [other for other in used if other != k]
-        trial, off = _fit(atoms[:, fewer], y, room)
-        if fewer and off <= FIT:
-            used, coefficients = fewer, trial
-    if len(used) > MOST_TERMS or len(used) + 5 > len(y):
-        return None
-    return used, coefficients
-
-
-def _linear_forms(atoms: Floats, y: Floats, room: Floats) -> list[tuple[list[int], Floats, float]]:
-    """Return linear functions within the tolerance, with rounded coefficients, those of the shortest texts first."""
-    fitted = _needed(atoms, y, room)
-    if fitted is None:
-        return []
-    used, coefficients = fitted
-    forms: dict[bytes, tuple[int, list[int], Floats, float]] = {}
-    for digits in range(1, 13):
-        weights = np.array([_short(value, digits) for value in coefficients])
-        if weights.tobytes() in forms:
-            continue
-        plus = _common_constant(y - atoms[:, used] @ weights, room)
-        if plus is not None:
-            length = sum(len(_times(abs(weight), "")) for weight in (*weights, plus or 1.0))
-            forms[weights.tobytes()] = (length, used, weights, plus)
-    return [form[1:] for form in sorted(forms.values(), key=lambda form: form[0])]
-
-
-def _short(value: float, digits: int) -> float:
-    """Return the nearest number with some digits, or one divided by such a number if that is nearer."""
-    rounded = float(f"{value:.{digits}g}")
-    inverse = 1.0 / float(f"{1.0 / value:.{digits}g}") if 0.0 < abs(value) < 1.0 else rounded
-    return inverse if abs(inverse - value) < abs(rounded - value) else rounded
-
-
-def _common_constant(values: Floats, rooms: Floats, n_wrong: int = 0) -> float | None:
-    """Return the constant with the fewest digits within the room around all values but some; None if there is none."""
-    known = np.isfinite(values) & np.isfinite(rooms)
-    if known.sum() <= 2 * n_wrong:
-        return None
-    slack = rooms[known] * 1.000001 + 1e-12 * np.abs(values[known])
-    lows, highs = np.sort(values[known] - slack), np.sort(values[known] + slack)
-    low, high = float(lows[-1 - n_wrong]), float(highs[n_wrong])
-    if low > high:
-        return None
-    for simple in (0.0, 1.0):
-        if low <= simple <= high:
-            return simple
-    for digits in range(1, 13):
-        for near in ((low + high) / 2.0, low, high):
-            for tried in (float(f"{near:.{digits}g}"), _short(near, digits)):
-                if low <= tried <= high:
-                    return tried
-    return None
-
-
-# ---- texts
-
-
-def _solved_forms(
-    target: str, t: int, terms: Mapping[str, tuple[int, float]], plus: float, resolution: Callable[[int], float]
-) -> Iterator[str]:
-    """Yield a linear equation solved for each of its columns, the tightest form first, sums before differences."""
-    forms = []
-    everything = {target: (t, -1.0), **terms}
-    for name, (j, weight) in everything.items():
-        if name.startswith("exp("):
-            continue
-        by_place = sorted(everything.items(), key=lambda item: item[1][0])
-        others = {other: -w / weight for other, (_, w) in by_place if other != name}
-        text = f"{name} == {_sum_text(others, -plus / weight)}"
-        tightness = float(f"{resolution(j) * abs(weight):.3e}")
-        forms.append((tightness, sum(w < 0.0 for w in others.values()), len(text), -j, text))
-    yield from (form[-1] for form in sorted(forms))
-
-
-def _sum_text(terms: Mapping[str, float], plus: float) -> str:
-    """Return a sum of terms as a text, the positive ones first."""
-    parts = [(_times(abs(weight), name), weight < 0.0) for name, weight in terms.items()]
-    if plus:
-        parts.append((f"{abs(plus):.12g}", plus < 0.0))
-    parts.sort(key=lambda part: part[1])
-    (first, is_negative), *others = parts
-    return ("-" if is_negative else "") + first + "".join(f" {'-' if minus else '+'} {text}" for text, minus in others)
-
-
-def _times(factor: float, text: str) -> str:
-    if abs(factor - 1.0) < 1e-12:
-        return text
-    times, divisor = f"{factor:.12g}", f"{1.0 / factor:.12g}"
-    return f"{text} / {divisor}" if len(divisor) < len(times) else f"{times} * {text}"
-
-
-def _monomial_text(target: str, powers: Mapping[str, float], factor: float) -> str:
-    above = [name for name, power in powers.items() for _ in range(int(power))]
-    below = [name for name, power in powers.items() for _ in range(int(-power))]
-    if factor != 1.0:
-        times, divisor = f"{factor:.12g}", f"{1.0 / factor:.12g}"
-        (below if len(divisor) < len(times) else above).insert(0, min(times, divisor, key=len))
-    text = " * ".join(above) or "1"
-    if below:
-        text += f" / {below[0]}" if len(below) == 1 else f" / ({' * '.join(below)})"
-    return f"{target} == {text}"
-
-
 def _n_constants(weights: Floats) -> int:
     return int((np.abs(weights) != 1.0).sum())
-
-
-# ---- counting
 
 
 def _most_broken(n: int) -> float:
@@ -621,8 +474,8 @@ def _most_broken(n: int) -> float:
 def _codes(column: Floats) -> Ints:
     """Return the values of a column as 0, 1, ...; missing ones as -1."""
     codes = np.full(column.size, -1, dtype=np.int64)
-    known = ~np.isnan(column)
-    codes[known] = np.unique(column[known], return_inverse=True)[1].ravel()
+    is_known = ~np.isnan(column)
+    codes[is_known] = np.unique(column[is_known], return_inverse=True)[1].ravel()
     return codes
 
 

@@ -93,11 +93,12 @@ class Equation(Relation):
         values, step = self.formula.encode(rows, self._feature), self.step
         if step is None or not self._feature.is_numeric:
             return self.holds(rows)[:, None]
-        steps, own = values / step, rows[:, self.target] / step
+        steps, targets = values / step, rows[:, self.target] / step
         near = np.rint(steps)
         is_tie = np.abs(np.abs(steps - np.trunc(steps)) - 0.5) < 1e-9 * np.maximum(np.abs(steps), 1.0)
         rounded = [near, np.where(is_tie, np.floor(steps) + 1.0, near), np.where(is_tie, np.floor(steps), near)]
-        return np.column_stack([np.abs(each - own) < 0.5 for each in rounded]) | ~np.isfinite(steps - own)[:, None]
+        is_equal = np.column_stack([np.abs(whole - targets) < 0.5 for whole in rounded])
+        return is_equal | ~np.isfinite(steps - targets)[:, None]
 
     def _excess(self, rows: Floats) -> Floats:
         """Return by how much the target exceeds the formula."""
@@ -140,14 +141,14 @@ class Equation(Relation):
     def _try_levels(self, rows: Floats, column: int) -> Floats:
         """Return the only level with which the equation holds."""
         n_levels = self.schema.features[column].n_levels
-        found, n_found = np.full(len(rows), np.nan), np.zeros(len(rows), dtype=np.int64)
+        solution, n_solutions = np.full(len(rows), np.nan), np.zeros(len(rows), dtype=np.int64)
         tried = rows.copy()
         for code in range(n_levels if n_levels <= MOST_LEVELS else 0):
             tried[:, column] = code
-            held = self.holds(tried)
-            found[held] = code
-            n_found += held
-        return np.where(n_found == 1, found, np.nan)
+            is_solved = self.holds(tried)
+            solution[is_solved] = code
+            n_solutions += is_solved
+        return np.where(n_solutions == 1, solution, np.nan)
 
 
 @dataclass(frozen=True)
@@ -186,24 +187,24 @@ def _look_up(pairs: Floats, values: Floats) -> Floats:
 
 def majority_pairs(a: Floats, b: Floats) -> tuple[Floats, int]:
     """Return each value of a with its most frequent value of b, and the number of rows with another one."""
-    known = ~(np.isnan(a) | np.isnan(b))
-    pairs, counts = np.unique(np.column_stack([a[known], b[known]]), axis=0, return_counts=True)
+    is_known = ~(np.isnan(a) | np.isnan(b))
+    pairs, counts = np.unique(np.column_stack([a[is_known], b[is_known]]), axis=0, return_counts=True)
     order = np.lexsort((pairs[:, 1], -counts, pairs[:, 0]))
     is_first = np.ones(order.size, dtype=bool)
     is_first[1:] = pairs[order[1:], 0] != pairs[order[:-1], 0]
     chosen = order[is_first]
-    return pairs[chosen], int(known.sum() - counts[chosen].sum())
+    return pairs[chosen], int(is_known.sum() - counts[chosen].sum())
 
 
 def read_relation(text: str, schema: Schema, training: Floats) -> Relation:
     """Return the relation of a text; a map is learned from the encoded training rows."""
     if not isinstance(text, str):
         raise InputError(f"relations holds {spell(text)}; give texts such as 'total == rent + food' or 'start <= end'.")
-    found = _MAP.fullmatch(text)
-    if found is not None:
-        a, b = (_position(name, schema, text) for name in (found[1], found[3]))
+    arrow = _MAP.fullmatch(text)
+    if arrow is not None:
+        a, b = (_position(name, schema, text) for name in (arrow[1], arrow[3]))
         pairs, _ = majority_pairs(training[:, a], training[:, b])
-        both = found[2] == "<->"
+        both = arrow[2] == "<->"
         if both:  # a value of b with several partners belongs to the most frequent
             back, _ = majority_pairs(training[:, b], training[:, a])
             pairs = pairs[_look_up(back, pairs[:, 1]) == pairs[:, 0]]
@@ -229,7 +230,7 @@ def read_relation(text: str, schema: Schema, training: Floats) -> Relation:
 
 def _position(name: str, schema: Schema, text: str) -> int:
     plain = name.strip().removeprefix("`").removesuffix("`")
-    matches = [j for j, known in enumerate(schema.names) if str(known) == plain]
+    matches = [j for j, column in enumerate(schema.names) if str(column) == plain]
     if len(matches) != 1:
         raise InputError(f"relation {spell(text)}: {spell(plain)} is not a column; {did_you_mean(plain, schema.names)}")
     return matches[0]
@@ -264,7 +265,7 @@ class Relations:
     @classmethod
     def read(
         cls,
-        given: str | Iterable[str] | Relations,
+        texts: str | Iterable[str] | Relations,
         schema: Schema,
         training: Floats,
         n_fixed: int = 0,
@@ -274,29 +275,23 @@ class Relations:
 
         Parameters
         ----------
-        given : texts
+        texts : texts
         schema : the arranged columns, the fixed ones first.
         training : encoded training rows.
         n_fixed : number of fixed columns.
         derived : positions of the derived columns, which formulas compute.
         """
-        if isinstance(given, str):
-            given = [given]
-        if not isinstance(given, Iterable):
+        if isinstance(texts, str):
+            texts = [texts]
+        if not isinstance(texts, Iterable):
             raise InputError(
-                f"relations is {spell(given)}; give a list of texts such as 'a <= b', () for none, or None to find "
+                f"relations is {spell(texts)}; give a list of texts such as 'a <= b', () for none, or None to find "
                 "them."
             )
-        by_text = {str(text): read_relation(text, schema, training) for text in given}
-        relations = tuple(by_text.values())
-        relations = tuple(each for each in relations if max(each.columns) >= n_fixed)
-        broken = tuple(int((~each.holds(training)).sum()) for each in relations)
+        by_text = {str(text): read_relation(text, schema, training) for text in texts}
+        relations = tuple(relation for relation in by_text.values() if max(relation.columns) >= n_fixed)
+        broken = tuple(int((~relation.holds(training)).sum()) for relation in relations)
         return cls(relations, broken, frozenset(range(n_fixed)) | frozenset(int(j) for j in derived))
-
-    @classmethod
-    def none(cls) -> Relations:
-        """Return no relations."""
-        return cls()
 
     def __bool__(self) -> bool:
         return bool(self.relations)
@@ -315,49 +310,44 @@ class Relations:
     @property
     def texts(self) -> tuple[str, ...]:
         """The relations as texts, which `relations=` accepts."""
-        return tuple(each.text for each in self.relations)
-
-    @property
-    def columns(self) -> Ints:
-        """Positions of the columns that the relations connect."""
-        return np.unique(np.array([j for each in self.relations for j in each.columns], dtype=np.int64))
+        return tuple(relation.text for relation in self.relations)
 
     def holds(self, rows: Floats, factuals: Floats) -> Bools:
         """Return which rows keep every relation that their factual keeps; `factuals` are paired with rows."""
-        held = np.ones(len(rows), dtype=bool)
-        for each in self.relations:
-            breaking = np.flatnonzero(held)
-            breaking = breaking[~each.holds(rows[breaking])]
-            held[breaking] = ~each.holds(factuals[breaking])
-        return held
+        is_kept = np.ones(len(rows), dtype=bool)
+        for relation in self.relations:
+            breaking = np.flatnonzero(is_kept)
+            breaking = breaking[~relation.holds(rows[breaking])]
+            is_kept[breaking] = ~relation.holds(factuals[breaking])
+        return is_kept
 
     def complete(self, rows: Floats, factuals: Floats) -> Floats:
         """Return rows in which the equations and maps that changes broke are solved for another column."""
-        solvable = [each for each in self.relations if not isinstance(each, Condition)]
+        solvable = [relation for relation in self.relations if not isinstance(relation, Condition)]
         if not solvable:
             return rows
         rows = rows.copy(order="K")
         is_changed = changed(rows, factuals)
         for _ in solvable:  # a solved column may break another relation
-            n_solved = sum(self._solve(each, rows, factuals, is_changed) for each in solvable)
+            n_solved = sum(self._solve(relation, rows, factuals, is_changed) for relation in solvable)
             if not n_solved:
                 break
         return rows
 
     def _solve(self, relation: Relation, rows: Floats, factuals: Floats, is_changed: Bools) -> int:
         """Solve one relation in the rows that break it, in place; return in how many."""
-        left = np.flatnonzero(is_changed[:, list(relation.columns)].any(axis=1))
-        left = left[~relation.holds(rows[left])]
-        left = left[relation.holds(factuals[left])]
+        broken = np.flatnonzero(is_changed[:, list(relation.columns)].any(axis=1))
+        broken = broken[~relation.holds(rows[broken])]
+        broken = broken[relation.holds(factuals[broken])]
         n_solved = 0
         for column in sorted(set(relation.columns) - self.kept_columns, reverse=True):
-            chosen = left[~is_changed[left, column]]
-            if not chosen.size:
+            unchanged = broken[~is_changed[broken, column]]
+            if not unchanged.size:
                 continue
-            values, is_solved = relation.solutions(rows[chosen], column)
-            solved = chosen[is_solved]
+            values, is_solved = relation.solutions(rows[unchanged], column)
+            solved = unchanged[is_solved]
             rows[solved, column] = values[is_solved]
             is_changed[solved, column] = True
             n_solved += solved.size
-            left = left[~np.isin(left, solved)]
+            broken = broken[~np.isin(broken, solved)]
         return n_solved

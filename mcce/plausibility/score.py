@@ -1,13 +1,14 @@
 """The plausibility of a row: the share of real rows that are no more plausible, calibrated out of fold.
 
-1. The training rows are divided in two halves by chance. Every part of the score is learned on one half, and gives each
-   row one or several numbers, larger for more plausible rows:
+1. The training rows are divided into two halves at random. Every part of the score is learned on one half, and gives
+   each row one or several numbers, larger for more plausible rows:
    `Cells`      for each column, how likely its value is in the leaf of a tree of all other columns;
    `Residuals`  for each number, how near its normal score is to its regression on all other numbers;
    `Joint`      the density of all columns together, a mixture of normals times multinomials (`mcce.samplers.mixture`).
-2. The share of a number is the share of the other half's rows whose number is at most as large. The score of a row is
-   its least share; its level is the share of the other half's rows with a score at most as large. At a floor of 0.05
-   one real row in twenty is rejected.
+2. The place of a number is how many of the other half's rows have one that is at most as large. A part rates a row by
+   its least place, and its rating is calibrated in the same way, so that parts with many numbers and with one have the
+   same say. The score of a row is its least calibrated rating; its level is the share of the other half's rows with a
+   score at most as large. At a floor of 0.05 one real row in twenty is rejected.
 3. A row is judged for its change. A cell counts if it was changed, or is less likely than in the factual; the row as a
    whole counts if it is less likely than the factual. All others pass.
 """
@@ -23,6 +24,7 @@ from sklearn.covariance import ledoit_wolf
 from sklearn.tree import DecisionTreeClassifier
 
 from mcce._utils import Bools, Floats, Ints
+from mcce.distances import changed
 from mcce.rng import derive_key
 from mcce.samplers.mixture import Mixture, product
 from mcce.table import Table
@@ -80,14 +82,14 @@ class Cells:
     def numbers(self, rows: Floats) -> Floats:
         """Return the log shares."""
         inputs = _filled(rows)
-        out = np.empty((len(rows), self.columns.size))
+        log_shares = np.empty((len(rows), self.columns.size))
         for i, (j, ends, tree, shares) in enumerate(zip(self.columns, self.edges, self.trees, self.shares)):
-            own = inputs[:, j].copy()
-            bins = np.minimum(np.searchsorted(ends, own.astype(np.float64)), ends.size - 1)
+            values = inputs[:, j].copy()
+            bins = np.minimum(np.searchsorted(ends, values.astype(np.float64)), ends.size - 1)
             inputs[:, j] = 0.0
-            out[:, i] = shares[tree.apply(inputs), bins]
-            inputs[:, j] = own
-        return out
+            log_shares[:, i] = shares[tree.apply(inputs), bins]
+            inputs[:, j] = values
+        return log_shares
 
 
 def _filled(matrix: Floats) -> np.ndarray:
@@ -97,12 +99,12 @@ def _filled(matrix: Floats) -> np.ndarray:
 
 def _bin_ends(column: Floats) -> Floats:
     """Return the upper ends of at most 24 bins of about equal numbers of rows; the missing values are one more."""
-    known = np.float64(_filled(column[~np.isnan(column)]))
-    values = np.unique(known)
+    present = np.float64(_filled(column[~np.isnan(column)]))
+    values = np.unique(present)
     most = min(MOST_BINS, max(1, column.size // 4))  # scikit-learn warns of as many classes as half of the rows
     if values.size > most:
-        values = np.unique(np.quantile(known, np.arange(1, most + 1) / most, method="higher"))
-    return values if known.size == column.size else np.concatenate([[-1e30], values])
+        values = np.unique(np.quantile(present, np.arange(1, most + 1) / most, method="higher"))
+    return values if present.size == column.size else np.concatenate([[-1e30], values])
 
 
 @dataclass(frozen=True)
@@ -151,8 +153,8 @@ class Residuals:
 
     def _scores(self, rows: Floats) -> Floats:
         scores = np.empty((len(rows), len(self.scores)))
-        for i, each in enumerate(self.scores):
-            scores[:, i] = each.of(rows[:, self.columns[i]])
+        for i, normal_scores in enumerate(self.scores):
+            scores[:, i] = normal_scores.of(rows[:, self.columns[i]])
         return scores
 
     def numbers(self, rows: Floats) -> Floats:
@@ -200,12 +202,14 @@ class Score:
     ----------
     parts : the parts, cheap ones first.
     held_out : for each part, its numbers of the other half's rows, each column in order.
+    ratings : for each part, the least places of the other half's rows, in order.
     scores : the scores of the other half's rows, in order.
     """
 
     parts: tuple[Part, ...]
     held_out: tuple[Floats, ...]
-    scores: Floats
+    ratings: tuple[Ints, ...]
+    scores: Ints
 
     @classmethod
     def learn(cls, table: Table, seed: int) -> Score:
@@ -221,45 +225,47 @@ class Score:
         )
         numbers = [part.numbers(other) for part in parts]
         held_out = tuple(np.sort(each, axis=0) for each in numbers)
-        shares = [_places(*pair) / len(other) for pair in zip(held_out, numbers)]
-        return cls(parts, held_out, np.sort(np.column_stack(shares).min(axis=1)))
+        ratings = [_places(*pair).min(axis=1, initial=len(other)) for pair in zip(held_out, numbers)]
+        in_order = tuple(np.sort(rating) for rating in ratings)
+        calibrated = [np.searchsorted(*pair, side="right") for pair in zip(in_order, ratings)]
+        return cls(parts, held_out, in_order, np.sort(np.min(calibrated, axis=0)))
 
     def judge(self, factuals: Floats) -> Judged:
         """Return what the rows for these factuals are judged against."""
-        bounds = []
-        for part, held_out in zip(self.parts, self.held_out):
-            bounds.append(_at(held_out, _places(held_out, part.numbers(factuals))))
+        bounds = (
+            _at(held_out, _places(held_out, part.numbers(factuals)))
+            for part, held_out in zip(self.parts, self.held_out)
+        )
         return Judged(factuals, tuple(bounds))
 
     def at_floor(self, rows: Floats, judged: Judged, owner: Ints, floor: float) -> Bools:
         """Return which rows are at or above the floor, judged for their changes."""
-        least = np.ceil(np.quantile(self.scores, floor, method="lower") * self.scores.size - 0.5).astype(np.int64)
+        least_score = np.quantile(self.scores, floor, method="lower")
         is_plausible = np.ones(len(rows), dtype=bool)
-        for part, held_out, bounds in zip(self.parts, self.held_out, judged.bounds):
+        for part, held_out, ratings, bounds in zip(self.parts, self.held_out, self.ratings, judged.bounds):
             open_rows = np.flatnonzero(is_plausible)
             examined, whose = rows[open_rows], owner[open_rows]
             numbers = part.numbers(examined)
-            least_number = _at(held_out, np.full((1, numbers.shape[1]), least))
-            passes = numbers >= least_number
+            passes = numbers >= _at(held_out, np.full((1, numbers.shape[1]), ratings[least_score - 1]))
             passes |= (numbers >= bounds[whose]) & ~_is_changed(part, examined, judged.factuals[whose])
             is_plausible[open_rows] = passes.all(axis=1)
         return is_plausible
 
     def level(self, rows: Floats, judged: Judged, owner: Ints) -> Floats:
         """Return the level of rows, judged for their changes."""
-        least = np.ones(len(rows))
-        for part, held_out, bounds in zip(self.parts, self.held_out, judged.bounds):
+        scores = np.full(len(rows), self.scores.size)
+        for part, held_out, ratings, bounds in zip(self.parts, self.held_out, self.ratings, judged.bounds):
             numbers = part.numbers(rows)
             counts = _is_changed(part, rows, judged.factuals[owner]) | (numbers < bounds[owner])
-            shares = np.where(counts, _places(held_out, numbers) / self.scores.size, 1.0)
-            least = np.minimum(least, shares.min(axis=1, initial=1.0))
-        return np.searchsorted(self.scores, least, side="right") / self.scores.size
+            places = np.where(counts, _places(held_out, numbers), self.scores.size)
+            rating = places.min(axis=1, initial=self.scores.size)
+            scores = np.minimum(scores, np.searchsorted(ratings, rating, side="right"))
+        return np.searchsorted(self.scores, scores, side="right") / self.scores.size
 
 
 def _is_changed(part: Part, rows: Floats, factuals: Floats) -> Bools:
     """Return for which numbers of a part the column is changed."""
-    before, after = factuals[:, part.columns], rows[:, part.columns]
-    return (before != after) & ~(np.isnan(before) & np.isnan(after)) & (part.columns >= 0)
+    return changed(rows[:, part.columns], factuals[:, part.columns]) & (part.columns >= 0)
 
 
 def _places(ordered: Floats, numbers: Floats) -> Ints:

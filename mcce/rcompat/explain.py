@@ -156,8 +156,8 @@ def explain_mcce(
         raise InputError("x_train is None; give the training rows, or a featuremodel_object of an earlier call.")
     else:
         frame, array_dtype = as_frame(x_train, "x_train"), getattr(x_train, "dtype", None)
-        own = [DECISION] if fit_decision else []
-        check_names(frame.columns, [*own, *RESULT_COLUMNS, *(f"measure_{name}" for name in measures)])
+        added = [DECISION] if fit_decision else []
+        check_names(frame.columns, [*added, *RESULT_COLUMNS, *(f"measure_{name}" for name in measures)])
         check_present(frame, frame.columns, "x_train")
         check_present(factuals, frame.columns, "x_explain")
         check_fixed(fixed_features, list(frame.columns))

@@ -206,10 +206,15 @@ def split_texts(texts: bytes) -> list[str]:
     return bytes(texts).decode("utf-8").split("\0")[:-1]
 
 
+def r_holds(text: str) -> bool:
+    """Return whether R can hold a text: without null characters and halves of surrogate pairs."""
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def join_texts(texts: Sequence[str], name: str = "") -> bytearray:
     """Return the bytes of texts, each ended by a zero byte."""
     for text in texts:
-        if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        if not r_holds(text):
             raise InputError(f"column {name!r} holds {text!r}, with a character that R cannot hold; replace it.")
     return bytearray("".join(f"{text}\0" for text in texts).encode("utf-8"))
 

@@ -49,30 +49,30 @@ class TreeArguments:
     permutes: bool
 
 
-def translate(engine: str, given: Mapping[str, Any]) -> TreeArguments:
+def translate(engine: str, tree_arguments: Mapping[str, Any]) -> TreeArguments:
     """Return the parameters of `grow_ctree` or `grow_rpart` for R's arguments; raise if one is unknown."""
     if engine not in TREES:
         raise InputError(
             f"fit_autoregressive_model is {spell(engine)}; mcceR supports {listing(TREES)}: "
             f"{did_you_mean(engine, TREES)}"
         )
-    arguments = dict(given)
+    arguments = dict(tree_arguments)
     control = arguments.pop(CONTROLS[engine], None) or {}
     if not isinstance(control, Mapping):
         raise InputError(f"{CONTROLS[engine]} is a {type(control).__name__}; give a dict of R's names and values.")
     arguments = {**control, **arguments}
-    known = TREES[engine]
+    readers = TREES[engine]
     for name in arguments:
-        if name not in known:
+        if name not in readers:
             raise InputError(
                 f"{spell(name)} is not an argument of explain_mcce, nor one of the trees of {engine} that are "
-                f"supported here ({', '.join(known)}); {did_you_mean(name, [*known, *map(here, CALL)])}"
+                f"supported here ({', '.join(readers)}); {did_you_mean(name, [*readers, *map(here, CALL)])}"
             )
-    read = {name: read(arguments[name], name) for name, read in known.items() if name in arguments}
-    permutes = engine == "rpart" and read.pop("xval", 10) > 0
+    grow = {name: read(arguments[name], name) for name, read in readers.items() if name in arguments}
+    permutes = engine == "rpart" and grow.pop("xval", 10) > 0
     for name in ("teststat", "maxcompete"):  # without effect on the trees that are supported
-        read.pop(name, None)
-    return TreeArguments(engine, read, permutes)
+        grow.pop(name, None)
+    return TreeArguments(engine, grow, permutes)
 
 
 def _whole(least: int, most: int | None = None) -> Callable[[Any, str], int]:
@@ -91,10 +91,10 @@ def _number(value: Any, name: str) -> float:
     return float(value)
 
 
-def _choice(*known: str) -> Callable[[Any, str], str]:
+def _choice(*allowed: str) -> Callable[[Any, str], str]:
     def read(value: Any, name: str) -> str:
-        if value not in known:
-            raise InputError(f"{name} is {spell(value)}; supported here: {listing(known)}.")
+        if value not in allowed:
+            raise InputError(f"{name} is {spell(value)}; supported here: {listing(allowed)}.")
         return str(value)
 
     return read

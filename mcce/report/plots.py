@@ -111,9 +111,9 @@ def change_plot(
     """
     words = Words.read(labels, formats, counterfactual.index)
     before, after = factual.to_dict(), counterfactual.to_dict()
-    same = [f for f in before if is_same(before[f], after[f])]
-    changed = [f for f in before if f not in same and f not in derived]
-    rows = [_row(f, before[f], after[f], kinds, distributions, words) for f in changed[:MOST_ROWS]]
+    same = [name for name in before if is_same(before[name], after[name])]
+    changed = [name for name in before if name not in same and name not in derived]
+    rows = [_row(name, before[name], after[name], kinds, distributions, words) for name in changed[:MOST_ROWS]]
     heights = np.array([row.height for row in rows] or [1.0])
     middles = (np.cumsum(heights) - heights / 2 - 0.5).tolist()[: len(rows)]
     is_new = ax is None
@@ -131,11 +131,11 @@ def change_plot(
         ax.text(0.5, 0, "nothing changes", ha="center", va="center", fontsize=FONT)
     notes = [SHADED] * any(row.quantiles for row in rows) + [SHARED] * any(row.levels for row in rows)
     notes += [f"Logarithmic scale: {', '.join(logarithmic)}."] if logarithmic else []
-    follows = [(f, before[f], after[f]) for f in derived if f not in same]
+    follows = [(name, before[name], after[name]) for name in derived if name not in same]
     lists = {
         f"{len(changed) - MOST_ROWS} more change": changed[MOST_ROWS:],
-        "Fixed": [f for f in same if f in fixed],
-        "Unchanged": [f for f in same if f not in fixed],
+        "Fixed": [name for name in same if name in fixed],
+        "Unchanged": [name for name in same if name not in fixed],
     }
     lines = [" ".join(notes), *_lists(lists, words)]
     write_notes(ax, [*lines, f"Follows: {words.instead(follows)}."] if follows else lines)
@@ -448,13 +448,13 @@ def marginal_plot(
     3
     """
     schema = Schema.from_data(real, kinds, "real")
-    chosen = [schema.position(name) for name in (schema.names if features is None else features)]
-    if not chosen or (ax is not None and len(chosen) != 1):
-        raise InputError(f"{len(chosen)} features are to be drawn; name one or more, or exactly one if ax is given.")
+    positions = [schema.position(name) for name in (schema.names if features is None else features)]
+    if not positions or (ax is not None and len(positions) != 1):
+        raise InputError(f"{len(positions)} features are to be drawn; name one or more, or exactly one if ax is given.")
     both = schema.encode(real, "real").matrix, schema.encode(drawn, "drawn").matrix
-    panels = np.empty(len(chosen), dtype=object)
-    panels[:] = _panels(len(chosen), len(both[0]), len(both[1])) if ax is None else [ax]
-    for panel, j in zip(panels, chosen):
+    panels = np.empty(len(positions), dtype=object)
+    panels[:] = _panels(len(positions), len(both[0]), len(both[1])) if ax is None else [ax]
+    for panel, j in zip(panels, positions):
         _draw_marginal(panel, schema.features[j], [matrix[:, j] for matrix in both])
     return panels
 

@@ -154,7 +154,7 @@ def check_given(sampler: ConditionalSampler, given: Table, target: Feature) -> N
     if with_missing:
         raise InputError(
             f"{type(sampler).__name__}, the sampler of column {spell(target.name)}, does not accept missing values, "
-            f"and {listing(with_missing)} have some; fill them, or choose another sampler for this column."
+            f"and there are some in {listing(with_missing)}; fill them, or choose another sampler for this column."
         )
 
 

@@ -1,4 +1,4 @@
-"""Donors from the leaf of a tree: CART, the paper's conditional (section 2.2) and the default; the base of all leaves.
+"""Donors from the leaf of a tree: the base class, and CART, the paper's conditional (section 2.2) and the default.
 
 1. A tree is grown on all rows. Missing values of the target are recoded while it grows (`recode_missing`).
 2. The donors of a row are the training values of the target in its leaf, missing values included.
@@ -21,9 +21,9 @@ from mcce.table import Column, Table
 from mcce.trees import Tree, cart
 from mcce.trees.cart import rank, recode_missing
 from mcce.trees.rpart import grow_rpart
+from mcce.trees.rpart.kernels import MAX_DEPTH
 
 DIALECTS = ("mcce", "rpart")
-DEEPEST_RPART = 30  # numbers of deeper nodes do not fit into R's integers
 
 Self = TypeVar("Self", bound="LeafSampler")
 
@@ -135,23 +135,10 @@ class CartSampler(LeafSampler):
         if self.min_leaf is not None:
             check_count(self.min_leaf, "min_leaf")
         if self.max_depth is not None:
-            check_count(self.max_depth, "max_depth", 0, DEEPEST_RPART if like_r else None)
+            check_count(self.max_depth, "max_depth", 0, MAX_DEPTH if like_r else None)
         if self.cp is not None:
             check_number(self.cp, "cp", -np.inf if like_r else 0.0)
-        if like_r:
-            return grow_rpart(
-                given,
-                recode_missing(target),
-                minsplit=self.min_split,
-                minbucket=self.min_leaf,
-                cp=0.01 if self.cp is None else self.cp,
-                maxdepth=DEEPEST_RPART if self.max_depth is None else self.max_depth,
-            )
-        return cart.grow(
-            given,
-            target,
-            min_split=2 if self.min_split is None else self.min_split,
-            min_leaf=5 if self.min_leaf is None else self.min_leaf,
-            max_depth=self.max_depth,
-            cp=self.cp,
-        )
+        names = ("minsplit", "minbucket", "maxdepth", "cp") if like_r else ("min_split", "min_leaf", "max_depth", "cp")
+        settings = zip(names, (self.min_split, self.min_leaf, self.max_depth, self.cp))
+        options: dict[str, Any] = {name: value for name, value in settings if value is not None}
+        return grow_rpart(given, recode_missing(target), **options) if like_r else cart.grow(given, target, **options)

@@ -115,18 +115,18 @@ class GaussianCopula:
         """Return the distribution of the last column in each row, given all others (steps 2 to 4)."""
         target, n = self.columns[-1], len(given)
         observed = [column.observe(values) for column, values in zip(self.columns, given.T)]
-        known = np.ones((n, len(observed)), dtype=bool)
-        for j, each in enumerate(observed):
-            known[:, j] = ~np.isnan(each).any(axis=1)
+        is_known = np.ones((n, len(observed)), dtype=bool)
+        for j, scores in enumerate(observed):
+            is_known[:, j] = ~np.isnan(scores).any(axis=1)
         if target.is_unordered:
             logits = np.zeros((n, target.levels.size))
-            for rows, columns in patterns(known):
+            for rows, columns in patterns(is_known):
                 logits[rows] = self._discriminants([observed[j][rows] for j in columns], columns)
             probabilities = np.zeros((n, target.feature.n_levels))
             probabilities[:, target.levels] = softmax(logits, axis=1)
             return Levels(probabilities)
         mean, sd = np.zeros(n), np.ones(n)
-        for rows, columns in patterns(known):
+        for rows, columns in patterns(is_known):
             mean[rows], sd[rows] = self._regress([observed[j][rows] for j in columns], columns)
         if target.feature.is_numeric:
             return Continuous("normal", (mean, sd), target.margin, latent=True)

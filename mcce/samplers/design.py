@@ -169,9 +169,9 @@ class FormulaDesign:
 
     def matrix(self, given: Table) -> Floats:
         """Return the design matrix of some rows, without intercept."""
-        found = self._finite(np.asarray(self._evaluate(self.spec.get_model_matrix, given)), self.spec.column_names)
+        columns = self._finite(np.asarray(self._evaluate(self.spec.get_model_matrix, given)), self.spec.column_names)
         indicators = [np.isnan(given.matrix[:, c.source]) for c in self._columns if c.has_indicator]
-        return np.asfortranarray(np.column_stack([found[:, self._kept], *indicators]))
+        return np.asfortranarray(np.column_stack([columns[:, self._kept], *indicators]))
 
     def predict(self, given: Table, intercept: Floats, coef: Floats) -> Floats:
         """Return linear predictors (rows, predictors) for the coefficients (predictors, columns)."""
@@ -192,20 +192,20 @@ class FormulaDesign:
                 " + ".join([self.formula, *decisions]), context={"__formulaic_variables_available__": names}
             )
             sides = dict(parsed._structure)
-            left = [factor.expr for term in sides.get("lhs", ()) for factor in term.factors]
-            right = Formula(list(sides["rhs"] if "rhs" in sides else sides["root"]))
-            lookups = [f.expr for term in right for f in term.factors if f.eval_method.value == "lookup"]
+            responses = [factor.expr for term in sides.get("lhs", ()) for factor in term.factors]
+            formula = Formula(list(sides["rhs"] if "rhs" in sides else sides["root"]))
+            lookups = [f.expr for term in formula for f in term.factors if f.eval_method.value == "lookup"]
             unknown = [name for name in lookups if name not in names]
         except (FormulaicError, SyntaxError, TypeError, ValueError, AttributeError, KeyError) as error:
             raise self._error(f"cannot be read: {_plain(error)}") from None
-        if left and left != [str(self._target)]:
-            raise self._error(f"is for {', '.join(left)}; write {self._target} before the ~, or leave it out")
+        if responses and responses != [str(self._target)]:
+            raise self._error(f"is for {', '.join(responses)}; write {self._target} before the ~, or leave it out")
         if unknown:
             raise self._error(
                 f"uses {unknown[0]!r}, which is not among the columns that {self._target!r} is drawn given (those "
                 f"before it in visit_sequence, or its predictors); {did_you_mean(unknown[0], names)}"
             )
-        return right
+        return formula
 
     def _width(self, term: Any, given: Table, position: dict[str, int], sizes: dict[str, int]) -> int:
         """Return an upper bound of the number of columns of a term: the product of the numbers of levels."""
@@ -336,8 +336,8 @@ def check_width(widths: Iterable[tuple[object, int]], n_rows: int, target: Featu
         )
 
 
-def always(margin: Margin, n_rows: int) -> Donors:
-    """Return the distribution of a constant target."""
+def constant_target(margin: Margin, n_rows: int) -> Donors:
+    """Return the distribution of a target with a single training value."""
     zeros = np.zeros(n_rows, dtype=np.int64)
     return Donors(margin.known[:1], zeros, zeros + 1, margin=margin)
 

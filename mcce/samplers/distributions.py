@@ -24,7 +24,7 @@ from numba import uint64
 from mcce._utils import Bools, Floats, Ints, jit
 from mcce.exceptions import InputError, did_you_mean
 from mcce.rng import RowStreams, multiply_high, philox
-from mcce.samplers.families import FAMILIES, JUST_BELOW, LOG_ROOT_TAU, Family
+from mcce.samplers.families import FAMILIES, JUST_BELOW, LOG_ROOT_TAU, MOST, TINY, Family
 from mcce.samplers.margin import KERNELS, Margin
 from mcce.samplers.within import Within
 from mcce.table import Feature, Grid
@@ -120,9 +120,9 @@ def _search(ordered, begin, end, values, right, out):  # type: ignore[no-untyped
 def search(ordered: Floats, begin: Ints, end: Ints, values: Floats, *, right: bool) -> Ints:
     """Return the position of each row's value in its segments; `begin` and `end` are (rows, segments)."""
     out = np.empty(begin.shape, dtype=np.int64)
-    each = np.broadcast_to(np.asarray(values, dtype=np.float64)[:, None], begin.shape)
+    sought = np.broadcast_to(np.asarray(values, dtype=np.float64)[:, None], begin.shape)
     flat = np.ascontiguousarray
-    _search(flat(ordered), flat(begin).ravel(), flat(end).ravel(), flat(each).ravel(), right, out.reshape(-1))
+    _search(flat(ordered), flat(begin).ravel(), flat(end).ravel(), flat(sought).ravel(), right, out.reshape(-1))
     return out
 
 
@@ -285,7 +285,7 @@ class Donors(Distribution):
 
     Notes
     -----
-    Draws, `cdf` and `ppf` are exactly those of the donors. The density is smoothed, so that values which are no donors
+    Draws, `cdf` and `ppf` are exactly those of the donors. The density is smoothed, so that values that are not donors
     have one: with m donors (with weights, (sum w)^2 / sum w^2) and c = 5 pseudo-donors distributed as the margin, a
     value with point mass has the probability (m share + c margin's share) / (m + c), other numbers the density
     (m kernel estimate + c margin's density) / (m + c), with Silverman's bandwidth of the row's donors.
@@ -295,7 +295,7 @@ class Donors(Distribution):
     >>> import numpy as np
     >>> from mcce.samplers.distributions import Donors
     >>> from mcce.samplers.within import Within
-    >>> from mcce.rng import RowStreams, multiply_high, philox
+    >>> from mcce.rng import RowStreams
     >>> pool = np.array([1.0, 4.0, 9.0, 2.0, 2.0, np.nan])
     >>> donors = Donors(pool, begin=np.array([0, 3]), end=np.array([3, 6]))
     >>> donors.cdf(np.array([4.0, 2.0])).round(3).tolist()
@@ -412,8 +412,8 @@ class Donors(Distribution):
         return np.asarray(self._total(self.begin, at).sum(axis=1), dtype=np.float64)
 
     def cdf(self, values: Floats, below: bool = False) -> Floats:
-        found = _divide(self._upto(np.nan_to_num(values), below), self._known)
-        return np.where(np.isnan(values) | (self._known == 0.0), np.nan, found)
+        share = _divide(self._upto(np.nan_to_num(values), below), self._known)
+        return np.where(np.isnan(values) | (self._known == 0.0), np.nan, share)
 
     def ppf(self, u: Floats) -> Floats:
         place = np.maximum(np.asarray(u) * self._known * JUST_BELOW, 0.0)
@@ -563,9 +563,9 @@ class Continuous(Distribution):
         return _reject(drawn, rejected)
 
     def _sample_values(self, rng: RowStreams, within: Within, values: Floats) -> tuple[Floats, Bools]:
-        upto = np.cumsum(self._weights(within, values), axis=1)
         if not values.size:
             return np.full(len(self), np.nan), np.full(len(self), True)
+        upto = np.cumsum(self._weights(within, values), axis=1)
         drawn = _pick(upto, np.arange(len(self)), rng.uniform() * upto[:, -1]).astype(np.int64)
         return _reject(values[drawn], ~(upto[:, -1] > 0.0))
 
@@ -574,8 +574,8 @@ class Continuous(Distribution):
         low, high = within.bounds(len(self))
         weights = np.zeros((len(self), values.size))
         for k, value in enumerate(values):
-            each = np.full(len(self), value)
-            weights[:, k] = np.exp(self.log_density(each)) if self._grid is None else self._cell_mass(each)
+            same = np.full(len(self), value)
+            weights[:, k] = np.exp(self.log_density(same)) if self._grid is None else self._cell_mass(same)
             weights[(value < low) | (value > high), k] = 0.0
         return weights
 
@@ -637,19 +637,19 @@ class Continuous(Distribution):
             if self._pushed is not None:
                 z = self._pushed.score(filled)
                 slope = np.log(self._pushed.density(filled)) + 0.5 * z**2 + LOG_ROOT_TAU
-                found = np.where(np.isfinite(z), self._law.log_density(z, *self.parameters) + slope, -np.inf)
+                log_density = np.where(np.isfinite(z), self._law.log_density(z, *self.parameters) + slope, -np.inf)
             else:
-                found = self._law.log_density(filled, *self.parameters)
+                log_density = self._law.log_density(filled, *self.parameters)
             if self.margin is not None and not self._law.is_discrete:
                 has_mass = self.margin.has_mass(filled)
                 if has_mass.any():
-                    found = np.where(has_mass, np.log(self._cell_mass(filled)), found)
-        return np.where(np.isnan(values), -np.inf, found)
+                    log_density = np.where(has_mass, np.log(self._cell_mass(filled)), log_density)
+        return np.where(np.isnan(values), -np.inf, log_density)
 
     def cdf(self, values: Floats, below: bool = False) -> Floats:
         low, high = self._scores(values, values)
-        found = self._law.below(low, *self.parameters) if below else self._law.cdf(high, *self.parameters)
-        return np.where(np.isnan(values), np.nan, found)
+        upto = self._law.below(low, *self.parameters) if below else self._law.cdf(high, *self.parameters)
+        return np.where(np.isnan(values), np.nan, upto)
 
     def ppf(self, u: Floats) -> Floats:
         u = np.asarray(u, dtype=np.float64) * JUST_BELOW  # the end of a cell belongs to it
@@ -705,7 +705,7 @@ class Hurdle(Distribution):
         return Hurdle(self.p[rows], self.value, self.rest.take(rows))
 
     def with_base_of(self, column: Margin) -> Hurdle:
-        return replace(self, rest=self.rest.with_base_of(column))
+        return replace(self, rest=self.rest.with_base_of(column), margin=None)
 
     def sample(self, rng: RowStreams, within: Within | None = None) -> tuple[Floats, Bools]:
         is_value = rng.child("hurdle").uniform() < self.p
@@ -732,32 +732,32 @@ class Hurdle(Distribution):
         values = np.asarray(values, dtype=np.float64)
         is_value = np.isnan(values) if np.isnan(self.value) else values == self.value
         with np.errstate(divide="ignore"):
-            found = np.log1p(-self.p) + self.rest.log_density(values)
+            of_rest = np.log1p(-self.p) + self.rest.log_density(values)
             if np.isnan(self.value):
-                return np.where(is_value, np.log(self.p), found)
-            return np.where(is_value, np.log(self.p + (1.0 - self.p) * self._mass_in_rest()), found)
+                return np.where(is_value, np.log(self.p), of_rest)
+            return np.where(is_value, np.log(self.p + (1.0 - self.p) * self._mass_in_rest()), of_rest)
 
     def _mass_in_rest(self) -> Floats:
         """Return the probability of the value in the rest."""
-        each = np.full(len(self), self.value)
-        return np.nan_to_num(self.rest.cdf(each) - self.rest.cdf(each, below=True))
+        same = np.full(len(self), self.value)
+        return np.nan_to_num(self.rest.cdf(same) - self.rest.cdf(same, below=True))
 
     def cdf(self, values: Floats, below: bool = False) -> Floats:
-        found = self.rest.cdf(values, below)
+        of_rest = self.rest.cdf(values, below)
         if np.isnan(self.value):
-            return np.where(self.p >= 1.0, np.nan, found)
-        passed = values > self.value if below else values >= self.value
-        return np.where(np.isnan(values), np.nan, (1.0 - self.p) * np.nan_to_num(found) + np.where(passed, self.p, 0.0))
+            return np.where(self.p >= 1.0, np.nan, of_rest)
+        passed = np.where(values > self.value if below else values >= self.value, self.p, 0.0)
+        return np.where(np.isnan(values), np.nan, (1.0 - self.p) * np.nan_to_num(of_rest) + passed)
 
     def ppf(self, u: Floats) -> Floats:
         u = np.asarray(u, dtype=np.float64)
         if np.isnan(self.value):
             return np.where(self.p >= 1.0, np.nan, self.rest.ppf(u))
-        each = np.full(len(self), self.value)
-        before, upto = self.cdf(each, below=True), self.cdf(each)
+        same = np.full(len(self), self.value)
+        before, upto = self.cdf(same, below=True), self.cdf(same)
         inner = np.where(u <= before, u, u - self.p)
-        found = self.rest.ppf(np.clip(_divide(inner, 1.0 - self.p), 2.0**-1000, 1.0 - 2.0**-53))
-        return np.where((u > before) & (u <= upto), self.value, found)
+        of_rest = self.rest.ppf(np.clip(_divide(inner, 1.0 - self.p), TINY, MOST))
+        return np.where((u > before) & (u <= upto), self.value, of_rest)
 
 
 # ---------------------------------------------------------------------------------------------------- draws only

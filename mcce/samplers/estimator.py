@@ -103,11 +103,11 @@ class EstimatorSampler(ConditionalSampler):
     @property
     def handles(self) -> frozenset[str]:  # type: ignore[override]
         """The kinds of targets: numbers for a regressor, levels for a classifier."""
-        return frozenset({"ordered", "categorical"} if _is(is_classifier, self.estimator) else {"numeric"})
+        return frozenset({"ordered", "categorical"} if _is_estimator(is_classifier, self.estimator) else {"numeric"})
 
     def fit(self, given: Table, target: Column) -> EstimatorSampler:
-        has_probabilities = _is(is_classifier, self.estimator) and hasattr(self.estimator, "predict_proba")
-        if not (has_probabilities or _is(is_regressor, self.estimator)):
+        has_probabilities = _is_estimator(is_classifier, self.estimator) and hasattr(self.estimator, "predict_proba")
+        if not (has_probabilities or _is_estimator(is_regressor, self.estimator)):
             raise InputError(
                 f"estimator is {spell(self.estimator)}; give a regressor, or a classifier with predict_proba "
                 "(sklearn.calibration.CalibratedClassifierCV adds it)."
@@ -165,10 +165,7 @@ class EstimatorSampler(ConditionalSampler):
             predicted[held_out] = _predict_each(self._fit_levels(x[~held_out], values[~held_out]), x[held_out])
         errors = values[:, None] - predicted
         self.shifts_ = np.array([np.quantile(part, level) for part, level in zip(errors.T, QUANTILES)])
-        knots = self._knots(predicted)
-        beyond = knots[:, 0] - values, values - knots[:, -1]
-        excess = [part[part > 0.0].mean() if (part > 0.0).any() else 0.0 for part in beyond]
-        self.family_ = QuantileGrid(np.maximum(excess, 1e3 * self.gap_))
+        self.family_ = QuantileGrid.fit(self._knots(predicted), values, 1e3 * self.gap_)
         self.fitted_ = self._fit_levels(x, values)
 
     def _fit_levels(self, x: Floats, values: Floats) -> list[Any]:
@@ -217,7 +214,7 @@ class EstimatorSampler(ConditionalSampler):
         return copy.fit(x, y)
 
 
-def _is(kind: Callable[[Any], bool], estimator: Any) -> bool:
+def _is_estimator(kind: Callable[[Any], bool], estimator: Any) -> bool:
     """Return whether an object, which may be anything, is an estimator of some kind."""
     return hasattr(estimator, "fit") and not isinstance(estimator, type) and kind(estimator)
 
@@ -226,5 +223,5 @@ def _predict(fitted: Any, x: Floats) -> Floats:
     return np.asarray(fitted.predict(x), dtype=np.float64).ravel() if len(x) else np.empty(0)
 
 
-def _predict_each(fitted: list[Any], x: Floats) -> Floats:
-    return np.column_stack([_predict(each, x) for each in fitted])
+def _predict_each(regressors: list[Any], x: Floats) -> Floats:
+    return np.column_stack([_predict(fitted, x) for fitted in regressors])

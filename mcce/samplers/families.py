@@ -19,6 +19,7 @@ from mcce.samplers.margin import Margin
 
 LOG_ROOT_TAU = 0.5 * float(np.log(2.0 * np.pi))
 JUST_BELOW = 1.0 - 1e-13  # so that ppf(cdf(k)) is k for counts
+TINY, MOST = 2.0**-1000, 1.0 - 2.0**-53  # the range of probabilities whose quantiles are finite
 
 
 class Family:
@@ -55,9 +56,6 @@ class Family:
         first = self.below(low, *parameters)
         last = self.cdf(high, *parameters)
         return self.ppf(np.clip(first + open_uniform(rng) * (last - first), TINY, MOST), *parameters)
-
-
-TINY, MOST = 2.0**-1000, 1.0 - 2.0**-53
 
 
 def open_uniform(rng: RowStreams) -> Floats:
@@ -108,8 +106,8 @@ class NormalMixture(Family):
 
     def log_density(self, y: Floats, *parameters: Floats) -> Floats:
         weights, means, sds = parameters
-        each = Normal().log_density(y[:, None], means, sds)
-        return np.asarray(special.logsumexp(each, b=weights, axis=1))
+        log_densities = Normal().log_density(y[:, None], means, sds)
+        return np.asarray(special.logsumexp(log_densities, b=weights, axis=1))
 
     def cdf(self, y: Floats, *parameters: Floats) -> Floats:
         weights, means, sds = parameters
@@ -184,8 +182,8 @@ class NegativeBinomial(Family):
     def cdf(self, y: Floats, *parameters: Floats) -> Floats:
         mean, dispersion = parameters
         k = np.floor(np.maximum(y, 0.0))
-        found = special.betainc(1.0 / dispersion, k + 1.0, 1.0 / (1.0 + dispersion * mean))
-        return np.where(y < 0.0, 0.0, np.where(np.isposinf(y), 1.0, found))
+        upto = special.betainc(1.0 / dispersion, k + 1.0, 1.0 / (1.0 + dispersion * mean))
+        return np.where(y < 0.0, 0.0, np.where(np.isposinf(y), 1.0, upto))
 
     def ppf(self, u: Floats, *parameters: Floats) -> Floats:
         mean, dispersion = parameters
@@ -199,8 +197,8 @@ class Gamma(Family):
     def log_density(self, y: Floats, *parameters: Floats) -> Floats:
         shape, scale = parameters
         x = np.maximum(y / scale, 0.0)
-        found = special.xlogy(shape - 1.0, x) - x - special.gammaln(shape) - np.log(scale)
-        return np.where(y > 0.0, found, -np.inf)
+        log_density = special.xlogy(shape - 1.0, x) - x - special.gammaln(shape) - np.log(scale)
+        return np.where(y > 0.0, log_density, -np.inf)
 
     def cdf(self, y: Floats, *parameters: Floats) -> Floats:
         shape, scale = parameters
@@ -217,8 +215,8 @@ class Beta(Family):
     def log_density(self, y: Floats, *parameters: Floats) -> Floats:
         a, b = parameters
         x = np.clip(y, 0.0, 1.0)
-        found = special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x) - special.betaln(a, b)
-        return np.where((y > 0.0) & (y < 1.0), found, -np.inf)
+        log_density = special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x) - special.betaln(a, b)
+        return np.where((y > 0.0) & (y < 1.0), log_density, -np.inf)
 
     def cdf(self, y: Floats, *parameters: Floats) -> Floats:
         a, b = parameters

@@ -22,7 +22,7 @@ from mcce._utils import Floats, Ints
 from mcce.exceptions import InputError, spell
 from mcce.rng import RowStreams
 from mcce.samplers.base import register_sampler
-from mcce.samplers.design import RegressionSampler, always
+from mcce.samplers.design import RegressionSampler, constant_target
 from mcce.samplers.distributions import Continuous, Distribution
 from mcce.samplers.families import Family, Normal
 from mcce.samplers.margin import Margin
@@ -104,7 +104,7 @@ class LinearSampler(RegressionSampler):
     def around_predictions(self, family: Family, given: Table, margin: Margin) -> Distribution:
         """Return the family with the prediction and sigma of each row."""
         if self.sigma_ == 0.0:
-            return always(margin, given.n_rows)
+            return constant_target(margin, given.n_rows)
         return Continuous(family, (self.predict(given), np.full(given.n_rows, self.sigma_)), margin)
 
 
@@ -144,8 +144,8 @@ class TransformedNormal(Family):
             "cuberoot": -np.log(3.0) - distance * 2.0 / 3.0,
         }[self.transform]
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = NORMAL.log_density(z, *parameters) + log_slope - np.log(self._mass_from(z, *parameters))
-        return np.where((y >= self.least) & np.isfinite(z), found, -np.inf)
+            log_density = NORMAL.log_density(z, *parameters) + log_slope - np.log(self._mass_from(z, *parameters))
+        return np.where((y >= self.least) & np.isfinite(z), log_density, -np.inf)
 
     def cdf(self, y: Floats, *parameters: Floats) -> Floats:
         return self.mass(np.full(np.shape(y), -np.inf), y, *parameters)

@@ -197,11 +197,11 @@ class Margin:
         slopes = np.diff(below) / np.diff(knots)
         piece = np.clip(np.searchsorted(knots, values, side="right") - 1, 0, slopes.size - 1)
         over, under = values - knots[-1], knots[0] - values
-        found = np.where(
+        smooth = np.where(
             over > 0.0, (1.0 - below[-1]) / tails[1] * np.exp(-np.maximum(over, 0.0) / tails[1]), slopes[piece]
         )
-        found = np.where(under > 0.0, below[0] / tails[0] * np.exp(-np.maximum(under, 0.0) / tails[0]), found)
-        return np.where(is_atom | np.isnan(values), out, self._rest_share * found)
+        smooth = np.where(under > 0.0, below[0] / tails[0] * np.exp(-np.maximum(under, 0.0) / tails[0]), smooth)
+        return np.where(is_atom | np.isnan(values), out, self._rest_share * smooth)
 
     def log_density(self, values: Floats) -> Floats:
         """Return the log density relative to the base measure, missing values included; -inf for impossible values."""
@@ -212,15 +212,15 @@ class Margin:
     def cdf(self, values: Floats, below: bool = False) -> Floats:
         """Return P(Y <= y) of the known values, or P(Y < y); NaN for NaN."""
         upto = np.concatenate([[0.0], np.cumsum(self.shares)])
-        found = upto[np.searchsorted(self.atoms, values, side="left" if below else "right")]
+        probability = upto[np.searchsorted(self.atoms, values, side="left" if below else "right")]
         if self.rest.size:
             knots, at_knots, tails = self._smooth
             over, under = np.maximum(values - knots[-1], 0.0), np.maximum(knots[0] - values, 0.0)
             inside = np.interp(values, knots, at_knots)
             inside = np.where(over > 0.0, 1.0 - (1.0 - at_knots[-1]) * np.exp(-over / tails[1]), inside)
             inside = np.where(under > 0.0, at_knots[0] * np.exp(-under / tails[0]), inside)
-            found = found + self._rest_share * inside
-        return np.where(np.isnan(values), np.nan, np.minimum(found, 1.0))
+            probability = probability + self._rest_share * inside
+        return np.where(np.isnan(values), np.nan, np.minimum(probability, 1.0))
 
     def ppf(self, u: Floats) -> Floats:
         """Return the least observed-range value y with P(Y <= y) >= u; NaN without known values."""
@@ -236,8 +236,8 @@ class Margin:
     def _inverse(self) -> tuple[Floats, Floats]:
         """Points of the distribution function, two at each atom."""
         if not self.rest.size:
-            seen = self.shares > 0.0
-            return np.cumsum(self.shares[seen]), self.atoms[seen]
+            has_rows = self.shares > 0.0
+            return np.cumsum(self.shares[has_rows]), self.atoms[has_rows]
         atoms = self.atoms[self.shares > 0.0]
         knots = np.setdiff1d(self._smooth[0], atoms)
         values = np.concatenate([knots, atoms, atoms])

@@ -46,8 +46,8 @@ def product(rows: Floats, matrix: Floats) -> Floats:
     n, n_blocks = len(rows), -(-len(rows) // BLOCK)
     padded = np.zeros((n_blocks * BLOCK, rows.shape[1]))
     padded[:n] = rows
-    found = padded.reshape(n_blocks, BLOCK, rows.shape[1]) @ matrix
-    return found.reshape(n_blocks * BLOCK, matrix.shape[1])[:n]
+    products = padded.reshape(n_blocks, BLOCK, rows.shape[1]) @ matrix
+    return products.reshape(n_blocks * BLOCK, matrix.shape[1])[:n]
 
 
 def patterns(is_known: Bools) -> list[tuple[Ints, Ints]]:
@@ -253,22 +253,12 @@ class Mixture:
             out[rows] += normals.log_density(seen.scores[rows][:, known])
         return out
 
-    def log_density(self, matrix: Floats, *, margins: bool = True) -> Floats:
-        """Return the log density of encoded rows; missing values are marginalised.
-
-        Parameters
-        ----------
-        matrix : (rows, columns)
-        margins : bool
-            Whether numbers have the density of their column. False gives the density of levels and normal scores, which
-            hardly depends on the shape of a column's distribution, and is not 0 for a number that no row holds.
-        """
+    def log_density(self, matrix: Floats) -> Floats:
+        """Return the log density of encoded rows; missing values are marginalised."""
         out = np.empty(len(matrix))
         for part in blocks(len(matrix), DENSITY_ROWS):
             seen = SeenRows.of(self.columns, matrix[part])
-            out[part] = logsumexp(self.log_joint(seen), axis=1)
-            if margins:
-                out[part] += seen.log_slope
+            out[part] = logsumexp(self.log_joint(seen), axis=1) + seen.log_slope
         return out
 
     def conditional(self, given: Floats) -> Distribution:
@@ -292,8 +282,8 @@ class Mixture:
         if is_number:
             return Continuous("normal mixture", (weights, means, sds), self.columns[-1].margin, latent=True)
         probabilities = np.zeros((n, self.probabilities[-1].shape[1]))
-        for weight, each in zip(weights.T, self.probabilities[-1]):  # not a product of matrices: see `product`
-            probabilities += weight[:, None] * each
+        for weight, in_component in zip(weights.T, self.probabilities[-1]):  # not a product of matrices: see `product`
+            probabilities += weight[:, None] * in_component
         return Levels(probabilities)
 
     def conditional_score(self, matrix: Floats) -> float:
@@ -301,14 +291,14 @@ class Mixture:
 
         The joint density would not do: that of a point mass is not bounded, so it asks for a component for each.
         """
-        seen, found = SeenRows.of(self.columns, matrix), []
+        seen, log_densities = SeenRows.of(self.columns, matrix), []
         for j, values in enumerate(matrix.T):
             known = np.flatnonzero(~np.isnan(values))
             others = [i for i in range(len(self.columns)) if i != j]
             given = seen.without(int(self._places[j]), is_number=bool(self._is_number[j])).take(known)
             log_density = self.take([*others, j])._conditional(given).log_density(values[known])
-            found.append(np.logaddexp(log_density, LEAST_LOG))
-        return float(np.concatenate(found).mean()) if len(matrix) else 0.0
+            log_densities.append(np.logaddexp(log_density, LEAST_LOG))
+        return float(np.concatenate(log_densities).mean()) if len(matrix) else 0.0
 
     def _log_levels(self, levels: Ints) -> Floats:
         """Return log(w_k times the probability of the known levels), (rows, K)."""
@@ -321,7 +311,7 @@ class Mixture:
     def _log_probabilities(self) -> list[Floats]:
         """For each column with levels (levels + 1, K); the last row, which the code -1 selects, is 0."""
         with np.errstate(divide="ignore"):
-            return [np.vstack([np.log(each.T), np.zeros(self.weights.size)]) for each in self.probabilities]
+            return [np.vstack([np.log(table.T), np.zeros(self.weights.size)]) for table in self.probabilities]
 
 
 def _fit(columns: tuple[MixtureColumn, ...], seen: SeenRows, n_components: int, key: int) -> Mixture:
@@ -386,7 +376,7 @@ def _maximise(old: Mixture, seen: SeenRows, parts: Floats) -> Mixture:
     pseudo, spread = d + 2.0, k ** (-2.0 / max(d, 1))
     covariances = (scatter + pseudo * spread * np.eye(d)) / (size + pseudo)[:, None, None]
     probabilities = []
-    for codes, shares in zip(seen.levels.T, (each.shares for each in old.columns if each.shares is not None)):
+    for codes, shares in zip(seen.levels.T, (column.shares for column in old.columns if column.shares is not None)):
         known = codes >= 0
         counts = np.stack([np.bincount(codes[known], part[known], shares.size) for part in parts.T])
         counted = counts + PSEUDO_ROWS * shares

@@ -92,16 +92,16 @@ class PmmSampler(LinearSampler):
         )
 
     def _windows(self, predicted: Floats) -> Ints:
-        """Return the ends of each row's donors: all, those nearer than the last one, as (begin, begin, end, end)."""
-        known = self.predictions_
-        k = min(self.n_donors, known.size)
-        around = np.searchsorted(known, predicted)[:, None] + np.arange(-k, k)
-        distance = np.abs(known[np.clip(around, 0, known.size - 1)] - predicted[:, None])
-        distance[(around < 0) | (around >= known.size)] = np.inf
+        """Return where each row's donors begin and end, those nearer than the last inside: (begin, sure, sure, end)."""
+        training = self.predictions_
+        k = min(self.n_donors, training.size)
+        around = np.searchsorted(training, predicted)[:, None] + np.arange(-k, k)
+        distance = np.abs(training[np.clip(around, 0, training.size - 1)] - predicted[:, None])
+        distance[(around < 0) | (around >= training.size)] = np.inf
         last = np.partition(distance, k - 1, axis=1)[:, k - 1]
-        tie = TIE * float(np.abs(known).max())
-        begin = np.searchsorted(known, predicted - (last + tie), side="left")
-        end = np.searchsorted(known, predicted + (last + tie), side="right")
-        sure_begin = np.searchsorted(known, predicted - (last - tie), side="right")
-        sure_end = np.maximum(np.searchsorted(known, predicted + (last - tie), side="left"), sure_begin)
+        tie = TIE * float(np.abs(training).max())
+        begin = np.searchsorted(training, predicted - (last + tie), side="left")
+        end = np.searchsorted(training, predicted + (last + tie), side="right")
+        sure_begin = np.searchsorted(training, predicted - (last - tie), side="right")
+        sure_end = np.maximum(np.searchsorted(training, predicted + (last - tie), side="left"), sure_begin)
         return np.column_stack([begin, sure_begin, sure_end, end])

@@ -26,7 +26,7 @@ import numpy as np
 from mcce._utils import Floats, Ints
 from mcce.exceptions import InputError, did_you_mean, listing, spell, warn
 from mcce.samplers.base import register_sampler
-from mcce.samplers.design import RegressionSampler, always
+from mcce.samplers.design import RegressionSampler, constant_target
 from mcce.samplers.distributions import Continuous, Distribution, Hurdle, Levels
 from mcce.samplers.families import Family, Scipy
 from mcce.samplers.logistic import cholesky
@@ -168,8 +168,8 @@ class StatsmodelsSampler(RegressionSampler):
                 self._fit_twin(model, options, y, z)
         if self.aliased_:
             warn(
-                f"{self._where}: {listing(self.aliased_)} is determined by other columns of the design, so it is not "
-                "used; leave it out by a formula or by predictors to avoid this warning."
+                f"{self._where} does not use the design column(s) {listing(self.aliased_)}, which others determine; "
+                "leave them out by a formula or by predictors to avoid this warning."
             )
 
     @property
@@ -221,10 +221,10 @@ class StatsmodelsSampler(RegressionSampler):
 
     def _fit_twin(self, model: Any, options: dict[str, Any], y: Floats, z: Floats) -> None:
         """Prepare the twin, whose only column is the linear predictor (steps 3 and 4)."""
-        inflated, k = int(getattr(self.results_.model, "k_inflate", 0)), z.shape[1]
+        n_inflate, k = int(getattr(self.results_.model, "k_inflate", 0)), z.shape[1]
         if self._holder is self.results_:
             return
-        before, slopes, after = np.split(self.params_, [inflated, inflated + k])
+        before, slopes, after = np.split(self.params_, [n_inflate, n_inflate + k])
         self.coef_ = self.columns_.back @ slopes
         eta = z @ slopes
         rows = np.linspace(0, y.size - 1, min(y.size, CHECKED_ROWS)).astype(int)
@@ -250,7 +250,7 @@ class StatsmodelsSampler(RegressionSampler):
     def distribution(self, given: Table) -> Distribution:
         """Return the predictive distribution of each row."""
         if self.results_ is None:
-            return always(self.margin_, given.n_rows)
+            return constant_target(self.margin_, given.n_rows)
         if self.margin_.n_levels:
             return Levels(self.probabilities(given))
         with quiet(self._where):
@@ -319,14 +319,14 @@ def find_model(model: Any) -> Any:
     api = importlib.import_module("statsmodels.api")
     if isinstance(model, str) and model in ELSEWHERE:
         return getattr(importlib.import_module(ELSEWHERE[model]), model)
-    found = getattr(api, model, None) if isinstance(model, str) else None
-    if not isinstance(found, type):
-        known = [name for name in dir(api) if hasattr(getattr(api, name), "get_distribution")]
+    named = getattr(api, model, None) if isinstance(model, str) else None
+    if not isinstance(named, type):
+        names = [name for name in dir(api) if hasattr(getattr(api, name), "get_distribution")]
         raise InputError(
             f"model of StatsmodelsSampler is {spell(model)}; give a class of statsmodels, as sm.GLM, or its name: "
-            f"{did_you_mean(model, [*known, *ELSEWHERE])}"
+            f"{did_you_mean(model, [*names, *ELSEWHERE])}"
         )
-    return found
+    return named
 
 
 def fit_model(model: Any, fit_options: dict[str, Any]) -> Any:
@@ -431,13 +431,13 @@ class Standardised:
         basis = np.full((int(has_constant), len(x)), len(x) ** -0.5)
         kept = []
         for k, column in enumerate(z.T):
-            left = column
+            residual = column
             for _ in range(2):  # twice, because of rounding
-                left = left - (basis @ left) @ basis
-            length = float(np.linalg.norm(left))
+                residual = residual - (basis @ residual) @ basis
+            length = float(np.linalg.norm(residual))
             if length > ALIASED * float(np.linalg.norm(column)):
                 kept.append(k)
-                basis = np.vstack([basis, left / length])
+                basis = np.vstack([basis, residual / length])
         shown = (*["const"] * has_constant, *(names[k] for k in kept))
         aliased = tuple(name for k, name in enumerate(names) if k not in kept)
         return cls(centre, scale, np.array(kept, dtype=np.int64), has_constant, shown, aliased)
@@ -465,10 +465,10 @@ def ask(holder: Any, params: Floats | None, scale: float, exog: Floats) -> Any:
     """Return the frozen distribution of some rows, of a model (with parameters) or of results (without)."""
     accepted = inspect.signature(holder.get_distribution).parameters
     ones = np.ones((len(exog), 1))
-    known = {"scale": scale, "exog": exog, "exog_precision": ones, "exog_infl": ones}
+    possible = {"scale": scale, "exog": exog, "exog_precision": ones, "exog_infl": ones}
     if params is None:
-        known.pop("scale")
-    arguments = {name: value for name, value in known.items() if name in accepted}
+        possible.pop("scale")
+    arguments = {name: value for name, value in possible.items() if name in accepted}
     return holder.get_distribution(*([] if params is None else [params]), **arguments)
 
 
@@ -510,9 +510,16 @@ class QuantileGrid(Family):
 
     tails: Floats
 
+    @classmethod
+    def fit(cls, knots: Floats, values: Floats, least: float) -> QuantileGrid:
+        """Take the mean excesses of training values over their quantiles `knots`, and at least `least`."""
+        beyond = knots[:, 0] - values, values - knots[:, -1]
+        excess = [part[part > 0.0].mean() if (part > 0.0).any() else 0.0 for part in beyond]
+        return cls(np.maximum(excess, least))
+
     def cdf(self, y: Floats, *parameters: Floats) -> Floats:
         (knots,) = parameters
-        place, part = self._find(y, knots)
+        place, part = self._locate(y, knots)
         inner = QUANTILES[place] + part * 0.1
         below = QUANTILES[0] * np.exp(np.minimum(y - knots[:, 0], 0.0) / self.tails[0])
         above = 1.0 - (1.0 - QUANTILES[-1]) * np.exp(np.minimum(knots[:, -1] - y, 0.0) / self.tails[1])
@@ -530,14 +537,14 @@ class QuantileGrid(Family):
 
     def log_density(self, y: Floats, *parameters: Floats) -> Floats:
         (knots,) = parameters
-        place, _ = self._find(y, knots)
+        place, _ = self._locate(y, knots)
         rows = np.arange(y.size)
         inner = np.log(0.1 / (knots[rows, place + 1] - knots[rows, place]))
         below = np.log(QUANTILES[0] / self.tails[0]) + (y - knots[:, 0]) / self.tails[0]
         above = np.log((1.0 - QUANTILES[-1]) / self.tails[1]) - (y - knots[:, -1]) / self.tails[1]
         return np.where(y < knots[:, 0], below, np.where(y > knots[:, -1], above, inner))
 
-    def _find(self, y: Floats, knots: Floats) -> tuple[Ints, Floats]:
+    def _locate(self, y: Floats, knots: Floats) -> tuple[Ints, Floats]:
         """Return the interval between two quantiles of each value, and its relative position in it."""
         rows = np.arange(y.size)
         place = np.clip((knots <= y[:, None]).sum(axis=1) - 1, 0, QUANTILES.size - 2)
@@ -597,19 +604,17 @@ class QuantileSampler(RegressionSampler):
         z = columns.matrix(x)
         for level, coef in zip(QUANTILES, self.coef_):
             with quiet(where):  # the tolerance of the stopping rule is absolute
-                found = QuantReg(values / spread, z).fit(q=level, p_tol=1e-5, max_iter=MOST_ITERATIONS)
-            if found.iterations >= MOST_ITERATIONS or not np.isfinite(found.params).all():
+                results = QuantReg(values / spread, z).fit(q=level, p_tol=1e-5, max_iter=MOST_ITERATIONS)
+            if results.iterations >= MOST_ITERATIONS or not np.isfinite(results.params).all():
                 raise InputError(f"the fit of {where} has not converged. Use fewer predictors or a shorter formula.")
-            coef[:] = columns.back @ found.params * spread
+            coef[:] = columns.back @ results.params * spread
         predicted = np.sort(self.coef_[:, 0] + x @ self.coef_[:, 1:].T, axis=1)
-        beyond = predicted[:, 0] - values, values - predicted[:, -1]
-        excess = [part[part > 0.0].mean() if (part > 0.0).any() else 0.0 for part in beyond]
-        self.family_, self.gap_ = QuantileGrid(np.maximum(excess, 1e-3 * spread)), NARROWEST * spread
+        self.family_, self.gap_ = QuantileGrid.fit(predicted, values, 1e-3 * spread), NARROWEST * spread
 
     def distribution(self, given: Table) -> Distribution:
         """Return the sorted quantiles of each row (steps 2 and 3)."""
         if self.gap_ == 0.0:
-            return always(self.margin_, given.n_rows)
+            return constant_target(self.margin_, given.n_rows)
         predicted = self.design_.predict(given, self.coef_[:, 0], self.coef_[:, 1:])
         steps = np.arange(QUANTILES.size) * self.gap_
         knots = np.maximum.accumulate(np.sort(predicted, axis=1) - steps, axis=1) + steps

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TypeVar
 
 import numpy as np
-import pandas as pd
 
 from mcce.exceptions import InputError, spell
 from mcce.rng import derive_key, resolve_seed
 from mcce.samplers.base import ConditionalSampler, check_problem, distribution_of, make_sampler, register_sampler
-from mcce.samplers.design import always
+from mcce.samplers.design import constant_target
 from mcce.samplers.distributions import Distribution, Hurdle
 from mcce.samplers.logistic import LogregSampler
 from mcce.samplers.margin import Margin
@@ -88,14 +87,14 @@ class TwoPartSampler(ConditionalSampler):
             return self
         seed = resolve_seed(self.random_state)
         shared = {"formula": self.formula, "proper": self.proper, "random_state": seed}
-        part = Feature(f"{target.feature.name} is not {self.value_:g}", "categorical", bool, pd.Index([False, True]))
+        part = Feature.boolean(f"{target.feature.name} is not {self.value_:g}")
         self.share_ = LogregSampler(**shared)  # type: ignore[arg-type]
         self.share_.fit(given, Column(part, is_rest.astype(np.float64)))
         rest = make_sampler(self.rest)
-        known = rest.get_params(deep=False)
+        parameters = rest.get_params(deep=False)
         if isinstance(self.rest, str):
-            rest.set_params(**{name: shared[name] for name in ("formula", "proper") if name in known})
-        if "random_state" in known and known["random_state"] is None:
+            rest.set_params(**{name: shared[name] for name in ("formula", "proper") if name in parameters})
+        if parameters.get("random_state", 0) is None:
             rest.set_params(random_state=derive_key(seed, "rest"))
         rows = np.flatnonzero(is_rest)
         check_problem(rest, given, target.take(rows))
@@ -105,6 +104,6 @@ class TwoPartSampler(ConditionalSampler):
     def distribution(self, given: Table) -> Distribution:
         """Return the point mass and the rest of each row."""
         if self.share_ is None or self.rest_ is None:
-            return always(self.margin_, given.n_rows)
+            return constant_target(self.margin_, given.n_rows)
         rest = distribution_of(self.rest_, given, self.feature_)
         return Hurdle(self.share_.probabilities(given)[:, 0], self.value_, rest, self.margin_)

@@ -143,7 +143,7 @@ def change_unit(ticks: Ints, old: int, new: int) -> tuple[Ints, Bools]:
     return ticks * (old // new), np.abs(ticks.astype(np.float64)) * (old // new) < 2.0**63
 
 
-def date_sort(dtype: Any, cell: type | None) -> object:
+def date_family(dtype: Any, cell: type | None) -> object:
     """Return what dtypes must share to be compared: dates (zoned or not), durations, periods of one length."""
     if cell is not None:
         return "M", False

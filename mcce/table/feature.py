@@ -21,7 +21,7 @@ from mcce.exceptions import InputError, listing, spell
 from mcce.table.dtypes import (
     EXACT,
     change_unit,
-    date_sort,
+    date_family,
     from_ticks,
     holds_missing,
     is_date,
@@ -77,6 +77,11 @@ class Feature:
     unit: int = 1
     cell: type | None = None
 
+    @classmethod
+    def boolean(cls, name: Hashable) -> Feature:
+        """Return a feature with the levels False and True."""
+        return cls(name, "categorical", np.dtype(bool), pd.Index([False, True], dtype=object), 0.0, 1.0)
+
     @property
     def is_numeric(self) -> bool:
         """Whether values are numbers or dates, not levels."""
@@ -113,19 +118,19 @@ class Feature:
             first, last = tick_range(self.dtype, self.cell)
             low, high = -((self.origin - first) // self.unit), (last - self.origin) // self.unit
             return Grid(0, max(float(low), -most), min(float(high), most))
-        held = numpy_dtype(self.dtype)
-        if held.kind in "iu":
-            return Grid(0, max(float(np.iinfo(held).min), -most), min(float(np.iinfo(held).max), most))
-        return Grid(self.decimals, narrow=held if held.itemsize < 8 else None)
+        dtype = numpy_dtype(self.dtype)
+        if dtype.kind in "iu":
+            return Grid(0, max(float(np.iinfo(dtype).min), -most), min(float(np.iinfo(dtype).max), most))
+        return Grid(self.decimals, narrow=dtype if dtype.itemsize < 8 else None)
 
     def round(self, values: Floats) -> Floats:
         """Return the nearest numbers that the column can hold: on its grid, or in the precision of its dtype."""
         if self.grid is not None:
             return self.grid.round(values)
-        held = numpy_dtype(self.dtype) if self.is_numeric and not self.is_date else np.dtype(np.float64)
-        if held.kind != "f" or held.itemsize >= 8:
+        dtype = numpy_dtype(self.dtype) if self.is_numeric and not self.is_date else np.dtype(np.float64)
+        if dtype.kind != "f" or dtype.itemsize >= 8:
             return values
-        return np.clip(values, np.finfo(held).min, np.finfo(held).max).astype(held).astype(np.float64)
+        return np.clip(values, np.finfo(dtype).min, np.finfo(dtype).max).astype(dtype).astype(np.float64)
 
     def encode(self, column: pd.Series[Any], where: str) -> Floats:
         """Return the values of a column as float64; `where` names the table in error messages."""
@@ -164,8 +169,8 @@ class Feature:
             )
         if dtype != self.dtype:
             with np.errstate(over="ignore", invalid="ignore"):
-                held = values.astype(numpy_dtype(self.dtype)).astype(np.float64)
-            self._check_held(column, (held == values) | np.isnan(values), where)
+                converted = values.astype(numpy_dtype(self.dtype)).astype(np.float64)
+            self._check_held(column, (converted == values) | np.isnan(values), where)
         return values
 
     def _encode_dates(self, column: pd.Series[Any], where: str) -> Floats:
@@ -174,7 +179,7 @@ class Feature:
             return np.full(len(column), np.nan)
         cell = python_dates(column)
         dates = column if cell is not None else column.infer_objects()
-        if date_sort(dates.dtype, cell) != date_sort(self.dtype, self.cell):
+        if date_family(dates.dtype, cell) != date_family(self.dtype, self.cell):
             raise InputError(
                 f"{column_of(column, where)} has dtype {column.dtype}, which does not convert to the fitted table's "
                 f"{self.dtype}; convert it."
@@ -200,12 +205,11 @@ class Feature:
 
     def _encode_levels(self, column: pd.Series[Any], where: str) -> Floats:
         codes = self._codes(column, where)
-        unknown = np.flatnonzero((codes < 0) & ~column.isna().to_numpy(dtype=bool))
-        if unknown.size:
-            row = unknown[0]
+        is_unknown = (codes < 0) & ~column.isna().to_numpy(dtype=bool)
+        if is_unknown.any():
             raise InputError(
-                f"column {spell(self.name)} of {where} holds the level {spell(column.iloc[row])} "
-                f"(row {spell(column.index[row])}), unknown to the fitted table (known: {listing(self._objects)}). "
+                f"{column_of(column, where)} holds the level {spell(column.iloc[int(np.argmax(is_unknown))])} "
+                f"({row_of(column, is_unknown)}), unknown to the fitted table (known: {listing(self._objects)}). "
                 "Refit with it, or drop the row."
             )
         return np.where(codes < 0, np.nan, codes.astype(np.float64))

@@ -92,7 +92,7 @@ def _read(X: Any, where: str) -> pd.DataFrame:
     if len(set(table.column_names)) < len(table.column_names):
         names = pd.Index(table.column_names)
         raise InputError(
-            f"{where} has the column name(s) {listing(names[names.duplicated()].unique())} more than once."
+            f"{where} has the column name(s) {listing(names[names.duplicated()].unique())} more than once; rename them."
         )
     return pd.DataFrame({name: _read_column(table[name], name, where) for name in table.column_names})
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import pickle
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,14 @@ from mcce._utils import Bools, Floats
 from mcce.exceptions import InputError, NotFittedError
 from mcce.generators import Drawn, DrawRequest
 from mcce.samplers import Within
-from mcce.testing.requirements import ConformanceError, equal, require, require_agreement, require_same_parameters
+from mcce.testing.requirements import (
+    ConformanceError,
+    equal,
+    require,
+    require_agreement,
+    require_same_parameters,
+    unmoved_global_state,
+)
 from mcce.testing.tables import GeneratorBench, mixed_table
 
 GeneratorCheck = Callable[[GeneratorBench], None]
@@ -104,12 +110,12 @@ def check_rows(bench: GeneratorBench) -> None:
     accepted, n_fixed = drawn.rows[~drawn.rejected], fitted.n_fixed_
     kept = equal(accepted[:, :n_fixed], request.given[~drawn.rejected, :n_fixed])
     require(kept, "draw() changes fixed values.")
-    for feature, values, seen in zip(fitted.schema_.features, accepted.T, fitted.training_.T):
+    for feature, values, training_values in zip(fitted.schema_.features, accepted.T, fitted.training_.T):
         known = values[~np.isnan(values)]
         require(known.size == values.size or feature.has_missing, f"{feature.name!r} is drawn as missing.")
         require(np.isfinite(known).all(), f"{feature.name!r} is drawn as infinite.")
         if not feature.is_numeric:
-            invented = np.setdiff1d(known, seen)
+            invented = np.setdiff1d(known, training_values)
             require(not invented.size, f"{feature.name!r} is drawn as unobserved levels {invented.tolist()}.")
         elif feature.grid is not None:
             require(equal(feature.grid.round(values), values), f"{feature.name!r} is drawn off its grid.")
@@ -123,8 +129,8 @@ def check_streams(bench: GeneratorBench) -> None:
     request = bench.request(fitted, training, 60)
     rows = fitted.draw(request).rows
     require(equal(fitted.draw(request).rows, rows), "the same request gives other rows when it is drawn again.")
-    for what, some in (("in another order", np.arange(60)[::-1]), ("without the others", np.arange(3, 60, 7))):
-        same = equal(fitted.draw(request.take(some)).rows, rows[some])
+    for what, places in (("in another order", np.arange(60)[::-1]), ("without the others", np.arange(3, 60, 7))):
+        same = equal(fitted.draw(request.take(places)).rows, rows[places])
         require(same, f"rows drawn {what} get other values; draw from the request's rows, draws and seed only.")
     other = fitted.draw(replace(request, seed=request.seed + 1)).rows
     require(not equal(other, rows), "another seed gives the same rows.")
@@ -134,21 +140,12 @@ def check_global_state(bench: GeneratorBench) -> None:
     """Require that the global random generators are neither read nor changed."""
     training, fitted = bench.fitted()
     request = bench.request(fitted, training, 40)
-    kept = np.random.get_state(), random.getstate()  # noqa: NPY002
-    try:
-        drawn = []
-        for state in (1, 2):
-            np.random.seed(state)  # noqa: NPY002
-            random.seed(state)
-            before = repr(np.random.get_state()), random.getstate()  # noqa: NPY002
-            made = fitted if bench.generator.get_params(deep=False).get("random_state") is None else bench.fit(training)
-            drawn.append(made.draw(request).rows)
-            unchanged = before == (repr(np.random.get_state()), random.getstate())  # noqa: NPY002
-            require(unchanged, "the state of a global random generator changed.")
-        require(equal(*drawn), "rows depend on global random state.")
-    finally:
-        np.random.set_state(kept[0])  # noqa: NPY002
-        random.setstate(kept[1])
+    is_unseeded = bench.generator.get_params(deep=False).get("random_state") is None
+    drawn = []
+    for seed in (1, 2):
+        with unmoved_global_state(seed):
+            drawn.append((fitted if is_unseeded else bench.fit(training)).draw(request).rows)
+    require(equal(*drawn), "rows depend on global random state.")
 
 
 def check_conditioning(bench: GeneratorBench) -> None:
@@ -173,9 +170,9 @@ def check_weights(bench: GeneratorBench) -> None:
     heavy = training.X["grade"].to_numpy() == "high"
     weighted = bench.fit(training, sample_weight=np.where(heavy, 3, 1))
     shares = []
-    for each in (fitted, weighted):
-        drawn = each.draw(bench.request(each, training, 1200))
-        shares.append(float((drawn.rows[~drawn.rejected, place_of(each, "grade")] == 2.0).mean()))
+    for generator in (fitted, weighted):
+        drawn = generator.draw(bench.request(generator, training, 1200))
+        shares.append(float((drawn.rows[~drawn.rejected, place_of(generator, "grade")] == 2.0).mean()))
     message = f"rows of triple weight are {shares[1]:.0%} of the draws, and {shares[0]:.0%} without weights"
     require(shares[1] > shares[0] + 0.1, f"{message}; fit() repeats or resamples the rows, so use the table it gives.")
 
@@ -194,12 +191,12 @@ def check_restrictions(bench: GeneratorBench) -> None:
     drawn = fitted.draw(replace(request, within=within))
     accepted = drawn.rows[~drawn.rejected]
     require(len(accepted) > 0.5 * n, f"{drawn.rejected.mean():.0%} of the rows are rejected, though many fit.")
-    for column, each in within.items():
-        outside = (~each.take(~drawn.rejected).allows(accepted[:, column])).sum()
+    for column, restriction in within.items():
+        outside = (~restriction.take(~drawn.rejected).allows(accepted[:, column])).sum()
         require(not outside, f"{outside} accepted rows break the restriction of {fitted.schema_.names[column]!r}.")
     inside = ~free.rejected
-    for column, each in within.items():
-        inside &= each.allows(free.rows[:, column])
+    for column, restriction in within.items():
+        inside &= restriction.allows(free.rows[:, column])
     require_agreement(
         "numeric", accepted[:, income], free.rows[inside, income], "restricted rows do not follow the free ones inside"
     )
@@ -239,10 +236,10 @@ def check_densities(bench: GeneratorBench) -> None:
         require(set(by_feature.columns) == {"home", "size"}, f"densities are for {[*by_feature.columns]}.")
         shares = np.exp(by_feature.to_numpy().sum(axis=1))
         for group in (0.0, 1.0):
-            mine = rows[:, 0] == group
-            total = float(shares[mine].sum())
+            in_group = rows[:, 0] == group
+            total = float(shares[in_group].sum())
             require(abs(total - 1.0) < 1e-6, f"the probabilities of all rows given one group sum to {total:.6g}.")
-            _require_frequencies(fitted, rows[mine], shares[mine], wanted, bench.seed)
+            _require_frequencies(fitted, rows[in_group], shares[in_group], wanted, bench.seed)
 
 
 def _require_frequencies(fitted: Any, rows: Floats, shares: Floats, wanted: bool, seed: int) -> None:
@@ -251,8 +248,9 @@ def _require_frequencies(fitted: Any, rows: Floats, shares: Floats, wanted: bool
     drawn = fitted.draw(DrawRequest(givens, np.full(n, 17, np.uint64), np.arange(n, dtype=np.uint64), seed)).rows
     counts = np.array([(drawn == row).all(axis=1).sum() for row in rows], dtype=float)
     distance = float(np.abs(counts / n - shares).sum() / 2.0)
-    found = f"draws have the shares {np.round(counts / n, 3).tolist()}, densities give {np.round(shares, 3).tolist()}"
-    require(distance < MOST_APART, f"{found}: a total variation distance of {distance:.2g}.")
+    drawn_shares, expected = np.round(counts / n, 3).tolist(), np.round(shares, 3).tolist()
+    evidence = f"draws have the shares {drawn_shares}, densities give {expected}"
+    require(distance < MOST_APART, f"{evidence}: a total variation distance of {distance:.2g}.")
 
 
 def check_pickle(bench: GeneratorBench) -> None:

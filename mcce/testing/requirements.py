@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -68,9 +70,9 @@ def difference(kind: Kind, a: Floats, b: Floats) -> tuple[float, str]:
     if kind == "numeric":
         p = float(stats.ks_2samp(a, b).pvalue)
         return p, f"Kolmogorov-Smirnov p = {p:.2g}, medians {np.median(a):.4g} and {np.median(b):.4g}"
-    seen = np.union1d(a, b)
-    counts = np.array([[(part == level).sum() for level in seen] for part in (a, b)])
-    p = float(stats.chi2_contingency(counts).pvalue) if seen.size > 1 else 1.0
+    levels = np.union1d(a, b)
+    counts = np.array([[(part == level).sum() for level in levels] for part in (a, b)])
+    p = float(stats.chi2_contingency(counts).pvalue) if levels.size > 1 else 1.0
     shares = " and ".join(str(np.round(row / row.sum(), 3).tolist()) for row in counts)
     return p, f"chi-square p = {p:.2g}, shares of the levels {shares}"
 
@@ -78,8 +80,24 @@ def difference(kind: Kind, a: Floats, b: Floats) -> tuple[float, str]:
 def require_same_parameters(now: Any, before: dict[str, Any], what: str) -> None:
     """Require that an object has the very parameters that it had before."""
     for name, value in before.items():
-        found = getattr(now, name)
-        require(found is value, f"{what} the parameter {name!r} from {spell(value)} to {spell(found)}.")
+        after = getattr(now, name)
+        require(after is value, f"{what} the parameter {name!r} from {spell(value)} to {spell(after)}.")
+
+
+@contextmanager
+def unmoved_global_state(seed: int, where: str = "") -> Iterator[None]:
+    """Seed the global random generators of numpy and Python; require that the block leaves them, and restore them."""
+    before = np.random.get_state(), random.getstate()  # noqa: NPY002
+    try:
+        np.random.seed(seed)  # noqa: NPY002
+        random.seed(seed)
+        seeded = repr(np.random.get_state()), random.getstate()  # noqa: NPY002
+        yield
+        unmoved = seeded == (repr(np.random.get_state()), random.getstate())  # noqa: NPY002
+        require(unmoved, f"{where}the state of a global random generator changed.")
+    finally:
+        np.random.set_state(before[0])  # noqa: NPY002
+        random.setstate(before[1])
 
 
 def equal(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> bool:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pickle
-import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +16,7 @@ from mcce.exceptions import InputError, NotFittedError, listing
 from mcce.rng import RowStreams
 from mcce.samplers import Within
 from mcce.samplers.base import check_problem, has_distribution
-from mcce.table import KINDS, Kind
+from mcce.table import KINDS
 from mcce.testing.requirements import (
     LEVEL,
     ConformanceError,
@@ -29,6 +27,7 @@ from mcce.testing.requirements import (
     require_floats,
     require_same_parameters,
     require_valid,
+    unmoved_global_state,
 )
 from mcce.testing.tables import Bench, Problem, distribution, draw
 
@@ -59,26 +58,26 @@ def check_parameters(bench: Bench) -> None:
             ) from error
         require(stored is probe, f"the constructor changes its parameter {name!r}; store it untouched.")
     for kind in bench.kinds:
-        problem, made = bench.problem(kind), bench.unfitted()
-        before = made.get_params(deep=False)
-        require(made.fit(problem.given, problem.target) is made, "fit() does not return self.")
-        require_same_parameters(made, before, "fit() changes")
+        problem, sampler = bench.problem(kind), bench.unfitted()
+        before = sampler.get_params(deep=False)
+        require(sampler.fit(problem.given, problem.target) is sampler, "fit() does not return self.")
+        require_same_parameters(sampler, before, "fit() changes")
 
 
 def check_not_fitted(bench: Bench) -> None:
     """Require NotFittedError before fit(), and from the clone of a fitted sampler."""
     for _, problem, fitted in bench.fitted():
-        for unfitted, which in ((bench.unfitted(), "before fit()"), (clone(fitted), "on a fresh clone")):
+        for unfitted, when in ((bench.unfitted(), "before fit()"), (clone(fitted), "on a fresh clone")):
             try:
                 draw(unfitted, problem, bench.seed)
             except NotFittedError:
                 continue
             except Exception as error:
                 raise ConformanceError(
-                    f"a draw {which} raises {type(error).__name__}: {error}; read what is learned from attributes with "
+                    f"a draw {when} raises {type(error).__name__}: {error}; read what is learned from attributes with "
                     "a trailing underscore only."
                 ) from error
-            raise ConformanceError(f"draws work {which}; learned state must be in attributes that fit() sets.")
+            raise ConformanceError(f"draws work {when}; learned state must be in attributes that fit() sets.")
 
 
 def check_refit(bench: Bench) -> None:
@@ -138,22 +137,13 @@ def check_rows_independent(bench: Bench) -> None:
 
 def check_global_state(bench: Bench) -> None:
     """Require that the global generators of numpy and of random are neither read nor changed."""
-    kept = np.random.get_state(), random.getstate()  # noqa: NPY002
-    try:
-        for kind in bench.kinds:
-            problem = bench.problem(kind)
-            drawn = []
-            for state in (1, 2):
-                np.random.seed(state)  # noqa: NPY002
-                random.seed(state)
-                before = repr(np.random.get_state()), random.getstate()  # noqa: NPY002
+    for kind in bench.kinds:
+        problem = bench.problem(kind)
+        drawn = []
+        for seed in (1, 2):
+            with unmoved_global_state(seed, f"{kind} target: "):
                 drawn.append(draw(bench.fit(problem), problem, 1)[0])
-                unchanged = before == (repr(np.random.get_state()), random.getstate())  # noqa: NPY002
-                require(unchanged, f"{kind} target: the state of a global random generator changed.")
-            require(equal(*drawn), f"{kind} target: draws depend on global random state; draw from `rng` only.")
-    finally:
-        np.random.set_state(kept[0])  # noqa: NPY002
-        random.setstate(kept[1])
+        require(equal(*drawn), f"{kind} target: draws depend on global random state; draw from `rng` only.")
 
 
 def check_inputs_unchanged(bench: Bench) -> None:
@@ -203,7 +193,6 @@ def check_grid(bench: Bench) -> None:
     """Require that the draws of whole numbers and of tenths can be written in the column, and fit its values."""
     if "numeric" not in bench.sampler.handles:
         return
-    problem = bench.problem("numeric", givens=("sex",))
     for decimals in {"any": (0, 1), "counts": (0,), "shares": (2,)}[bench.numbers]:
         problem = bench.problem("numeric", givens=("sex",), decimals=decimals)
         feature = problem.target.feature
@@ -234,16 +223,16 @@ def check_within(bench: Bench) -> None:
 
 def _restrictions(problem: Problem, free: Floats, possible: Bools) -> list[tuple[str, Within]]:
     """Return restrictions to a probable part of unrestricted draws; empty ones where not `possible`."""
-    found = []
+    restrictions = []
     if problem.kind != "categorical":
         low, high = np.quantile(free, [0.4, 0.9], method="nearest")
-        found.append(("an interval", Within(np.full(free.size, low), np.where(possible, high, low - 1.0))))
-        found.append(("a lower bound", Within(low=np.where(possible, low, np.inf))))
+        restrictions.append(("an interval", Within(np.full(free.size, low), np.where(possible, high, low - 1.0))))
+        restrictions.append(("a lower bound", Within(low=np.where(possible, low, np.inf))))
     if problem.kind != "numeric":
         shares = np.bincount(free.astype(np.intp), minlength=problem.target.feature.n_levels)
         likeliest = np.isin(np.arange(shares.size), np.argsort(-shares, kind="stable")[:2])
-        found.append(("two levels", Within(levels=likeliest & possible[:, None])))
-    return found
+        restrictions.append(("two levels", Within(levels=likeliest & possible[:, None])))
+    return restrictions
 
 
 def check_density(bench: Bench) -> None:
@@ -252,15 +241,15 @@ def check_density(bench: Bench) -> None:
         return
     for kind, problem, fitted in bench.fitted(givens=("sex",), by_sex=True):
         rows = problem.copies()
-        drawn, found = draw(fitted, problem, bench.seed, rows)[0], distribution(fitted, problem, rows)
-        density = found.log_density(drawn)
+        drawn, distributions = draw(fitted, problem, bench.seed, rows)[0], distribution(fitted, problem, rows)
+        density = distributions.log_density(drawn)
         require_floats(density, rows.size, f"{kind} target: log_density()")
         impossible = (~np.isfinite(density)).sum()
         require(not impossible, f"{kind} target: log_density() is not finite for {impossible} draws.")
         if kind == "numeric":
             continue
         levels = np.arange(float(problem.target.feature.n_levels))
-        shares = np.exp([found.log_density(np.full(rows.size, level)) for level in levels])
+        shares = np.exp([distributions.log_density(np.full(rows.size, level)) for level in levels])
         worst = float(np.abs(shares.sum(axis=0) - 1.0).max())
         require(worst < 1e-6, f"{kind} target: the levels' probabilities do not sum to 1 (by {worst:.2g}).")
         apart = float(np.abs(shares.mean(axis=1) - [(drawn == level).mean() for level in levels]).max())
@@ -275,18 +264,18 @@ def check_distribution_function(bench: Bench) -> None:
         return
     for kind, problem, fitted in bench.fitted(givens=("sex",), by_sex=True):
         rows = problem.copies()
-        drawn, found = draw(fitted, problem, bench.seed, rows)[0], distribution(fitted, problem, rows)
-        below, upto = found.cdf(drawn, below=True), found.cdf(drawn)
+        drawn, distributions = draw(fitted, problem, bench.seed, rows)[0], distribution(fitted, problem, rows)
+        below, upto = distributions.cdf(drawn, below=True), distributions.cdf(drawn)
         ordered = (below >= 0.0) & (below <= upto) & (upto <= 1.0)
         require(ordered.all(), f"{kind} target: cdf() is not between 0 and 1, or below that of smaller values.")
         ranks = below + RowStreams.from_seed(bench.seed + 1, rows.size).uniform() * (upto - below)
         p = float(stats.kstest(ranks, "uniform").pvalue)
         require(p > LEVEL, f"{kind} target: cdf() is not that of the draws (Kolmogorov-Smirnov p = {p:.2g}).")
         slack = 1e-6 * (np.ptp(drawn) + 1.0) if kind == "numeric" else 0.0
-        lost = (np.abs(found.ppf(upto) - drawn) > slack).sum()
+        lost = (np.abs(distributions.ppf(upto) - drawn) > slack).sum()
         require(not lost, f"{kind} target: ppf(cdf(y)) is another value than y for {lost} of {rows.size} draws.")
-        some = np.arange(5, rows.size, 50)
-        same = equal(found.take(some).cdf(drawn[some]), upto[some])
+        few = np.arange(5, rows.size, 50)
+        same = equal(distributions.take(few).cdf(drawn[few]), upto[few])
         require(same, f"{kind} target: take() of the distributions returns other ones.")
 
 
@@ -324,12 +313,8 @@ def check_conditional(bench: Bench) -> None:
         rows = problem.copies()
         drawn, sex = draw(fitted, problem, bench.seed, rows)[0], problem.given.matrix[:, 0]
         for level in (0.0, 1.0):
-            _require_conditional(kind, drawn[sex[rows] == level], problem.target.values[sex == level])
-
-
-def _require_conditional(kind: Kind, drawn: Any, observed: Any) -> None:
-    message = f"{kind} target: given a level of a column, draws are not distributed as the training values"
-    require_agreement(kind, drawn, observed, message)
+            message = f"{kind} target: given a level of a column, draws are not distributed as the training values"
+            require_agreement(kind, drawn[sex[rows] == level], problem.target.values[sex == level], message)
 
 
 CHECKS: tuple[Check, ...] = (

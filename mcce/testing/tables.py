@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -111,20 +112,20 @@ class Bench:
 
     def unfitted(self) -> Any:
         """Return a clone; a `random_state` of None is set, as a chain does."""
-        made = clone(self.sampler)
-        if made.get_params(deep=False).get("random_state", 0) is None:
-            made.set_params(random_state=self.seed)
-        return made
+        sampler = clone(self.sampler)
+        if sampler.get_params(deep=False).get("random_state", 0) is None:
+            sampler.set_params(random_state=self.seed)
+        return sampler
 
     def problem(self, kind: Kind, *, seed: int = 0, **options: Any) -> Problem:
         """Return a problem with numbers that the sampler can be fitted to: any, else counts, else shares."""
-        numbers = self._numbers() if kind == "numeric" else "any"
+        numbers = self.numbers if kind == "numeric" else "any"
         return make_problem(kind, self.seed + seed, numbers=numbers, **options)
 
-    def _numbers(self) -> str:
-        if "numbers" not in vars(self):
-            self.numbers = next((each for each in ("any", "counts", "shares") if self._can_be_fitted(each)), "any")
-        return self.numbers
+    @cached_property
+    def numbers(self) -> str:
+        """The first kind of numbers that the sampler can be fitted to."""
+        return next((numbers for numbers in ("any", "counts", "shares") if self._can_be_fitted(numbers)), "any")
 
     def _can_be_fitted(self, numbers: str) -> bool:
         problem = make_problem("numeric", self.seed, numbers=numbers)
@@ -138,9 +139,9 @@ class Bench:
 
     def fit(self, problem: Problem) -> Any:
         """Return a clone that is fitted to the problem."""
-        made = self.unfitted()
-        made.fit(problem.given, problem.target)
-        return made
+        sampler = self.unfitted()
+        sampler.fit(problem.given, problem.target)
+        return sampler
 
     def fitted(self, **options: Any) -> Iterator[tuple[Kind, Problem, Any]]:
         """Yield each kind with a problem and a clone fitted to it, which must not be changed."""
@@ -161,8 +162,8 @@ def draw(
     fitted: ConditionalSampler, problem: Problem, seed: int, rows: Any = slice(None), within: Within | None = None
 ) -> tuple[Floats, Bools]:
     """Draw one value for each of some training rows, as a chain does."""
-    found = distribution(fitted, problem, rows)
-    return found.sample(RowStreams.from_seed(seed, len(found)), within)
+    distributions = distribution(fitted, problem, rows)
+    return distributions.sample(RowStreams.from_seed(seed, len(distributions)), within)
 
 
 # -------------------------------------------------------------------------------------------------------- generators
@@ -227,9 +228,9 @@ class GeneratorBench:
 
     def fit(self, training: Training, *, with_decision: bool = True, **more: Any) -> Any:
         """Return a clone that is fitted to the table, with its fixed features."""
-        made = clone(self.generator).set_params(fixed=list(training.fixed))
-        made.fit(training.X, training.decision if with_decision else None, **more)
-        return made
+        generator = clone(self.generator).set_params(fixed=list(training.fixed))
+        generator.fit(training.X, training.decision if with_decision else None, **more)
+        return generator
 
     def fitted(self, table: str = "mixed") -> tuple[Training, Any]:
         """Return a table and a clone fitted to it, which must not be changed."""

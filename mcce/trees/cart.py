@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce._utils import Bools, Floats, Ints
-from mcce.exceptions import InputError
+from mcce.exceptions import InputError, spell
 from mcce.rng import RowStreams
 from mcce.table import Column, Feature, Table
 from mcce.trees import kernels
@@ -174,9 +174,8 @@ def grow(
     """Grow a tree for `target` on the columns of `given`.
 
     An ordered or two-level target is treated as a number (for two levels that is Gini), a target with more unordered
-    levels as classes; missing values are recoded (`recode_missing`). `rows`, ascending and possibly
-    repeated, grows the tree on a bootstrap sample; with `max_features` each node tries that many columns, drawn with
-    `random_key`.
+    levels as classes; missing values are recoded (`recode_missing`). `rows`, ascending and possibly repeated, grows the
+    tree on a bootstrap sample; with `max_features` each node tries that many columns, drawn with `random_key`.
     """
     recoded = recode_missing(target)
     values = recoded.values
@@ -197,12 +196,13 @@ def grow(
     n_nodes, n_masks = kernels.grow_nodes(
         columns, nodes, work, response, labels, n_classes, min_split, min_leaf, deepest, n_tried, words
     )
-    used = {name: array[: n_masks if name == "masks" else n_nodes].copy() for name, array in nodes._asdict().items()}
-    cut, after = used.pop("cut"), used.pop("after")
-    used["masks"] = used["masks"] == 1
-    used["threshold"] = _thresholds(ColumnRanks.of(given).distinct(given), used["feature"], used["mask_at"], cut, after)
+    arrays = {name: array[: n_masks if name == "masks" else n_nodes].copy() for name, array in nodes._asdict().items()}
+    cut, after = arrays.pop("cut"), arrays.pop("after")
+    arrays["masks"] = arrays["masks"] == 1
+    distinct = ColumnRanks.of(given).distinct(given)
+    arrays["threshold"] = _thresholds(distinct, arrays["feature"], arrays["mask_at"], cut, after)
     observed = target.values if target.feature.is_numeric else values
-    tree = CartTree(given.features, recoded.feature, **used, rows=order, values=observed[order])
+    tree = CartTree(given.features, recoded.feature, **arrays, rows=order, values=observed[order])
     return tree if cp is None else prune(tree, cp)
 
 
@@ -250,6 +250,14 @@ def recode_missing(target: Column) -> Column:
         return Column(replace(feature, levels=levels), np.where(is_missing, feature.n_levels, target.values))
     stand_in = float(np.mean(known) + (2 * np.std(known) or 1.0)) if known.size else 0.0
     return Column(feature, np.where(is_missing, stand_in, target.values))
+
+
+def check_known(target: Column) -> None:
+    """Raise if the target of a tree of R has missing values."""
+    if np.isnan(target.values).any():
+        raise InputError(
+            f"the target {spell(target.feature.name)} of a tree has missing values; model them separately."
+        )
 
 
 def _thresholds(distinct: list[Floats], feature: Int32s, mask_at: Int32s, cut: Int32s, after: Int32s) -> Floats:
@@ -304,7 +312,8 @@ class ColumnRanks:
     @classmethod
     def _rank(cls, table: Table) -> ColumnRanks:
         ranked = [_rank_column(feature, table.matrix[:, j]) for j, feature in enumerate(table.features)]
-        how = np.array([_search(feature, *ranks) for feature, ranks in zip(table.features, ranked)], dtype=np.int64)
+        methods = [_search_method(feature, *ranks) for feature, ranks in zip(table.features, ranked)]
+        how = np.array(methods, dtype=np.int64)
         is_sorted = how == SORTED
         slot = np.where(is_sorted, np.cumsum(is_sorted), np.cumsum(~is_sorted)) - 1
         codes = np.empty((table.n_rows, (~is_sorted).sum()), dtype=np.uint16)
@@ -334,11 +343,12 @@ class ColumnRanks:
         return [self.values[position] for position in given.positions]
 
 
-def _search(feature: Feature, values: Floats, ranks: Ints) -> int:
+def _search_method(feature: Feature, values: Floats, ranks: Ints) -> int:
+    """Return how a column is searched: HISTOGRAM, SORTED, UNORDERED or PAIR."""
     if feature.kind == "categorical" and values.size > 2:
         if values.size > MAX_LEVELS:
             raise InputError(
-                f"column {feature.name!r} has {values.size} levels; a tree handles up to {MAX_LEVELS}. Group rare "
+                f"column {spell(feature.name)} has {values.size} levels; a tree handles up to {MAX_LEVELS}. Group rare "
                 "levels, or drop the column."
             )
         return UNORDERED

@@ -36,7 +36,8 @@ SMALLEST_GAIN = 1e-12  # smallest improvement as a share of the node's impurity;
 CHUNK, STRIDE = 256, 4
 LOW = np.uint64(0xFFFFFFFF)  # the lower half of a word: of rank << 32 | row in a sorted column, the row
 
-LEAN = {"no_rewrites": True, "no_cfunc_wrapper": True, "_nrt": False}  # kernels that allocate nothing compile faster
+# for kernels without allocations, slices and array expressions, which take long to compile
+LEAN: dict[str, Any] = {"no_rewrites": True, "no_cfunc_wrapper": True, "_nrt": False}
 inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, **LEAN)  # called from kernels only
 
 Columns = namedtuple("Columns", "how slot n_values codes packed")  # read only, but `packed`, which is partitioned

@@ -83,11 +83,12 @@ def test_known_values_become_missing_only_if_allowed():
     rows[:, [1, 2]] = np.nan
     was_known = ~np.isnan(MATRIX[:, [1, 2]])
     np.testing.assert_array_equal(resolve((), SCHEMA).admits(rows, MATRIX), ~was_known.any(axis=1))
-    one = resolve(allow("salary", missing=True), SCHEMA)
+    salary = allow("salary", missing=True)
+    one = resolve(salary, SCHEMA)
     np.testing.assert_array_equal(one.admits(rows, MATRIX), ~was_known[:, 1])
     denied = resolve([allow("salary", missing=True), allow("salary", missing=False, low=0)], SCHEMA)
     assert not denied.may_become_missing.any()
-    assert resolve([allow("job", missing=True), one.given[0]], SCHEMA).admits(rows, MATRIX).all()
+    assert resolve([allow("job", missing=True), salary], SCHEMA).admits(rows, MATRIX).all()
 
 
 def test_shared_constraints_do_not_depend_on_the_factual():
@@ -102,14 +103,13 @@ def test_shared_constraints_do_not_depend_on_the_factual():
     shared = resolved.shared
     assert resolved.depends_on_factual
     assert not shared.depends_on_factual
-    assert [each.text for each in shared.rules] == ["salary > 10"]
+    assert [rule.expression.text for rule in shared.rules] == ["salary > 10"]
     (within,) = shared.within(MATRIX[:3]).values()
     np.testing.assert_array_equal(within.allows(np.array([19.0, 20.0, 40.0])), [False, True, True])
     for rows in SHIFTED:
         assert (shared.admits(rows, MATRIX) >= resolved.admits(rows, MATRIX)).all()
-    assert resolved.without([0]).texts == resolved.texts
     assert [each.column for each in resolved.without([0]).limits] == [3]
-    assert [each.text for each in resolved.without([0]).rules] == ["salary > 10"]
+    assert resolved.without([0]).rules == shared.rules
     assert resolved.no_copies
 
 
@@ -119,33 +119,6 @@ def test_decimal_steps_reach_their_end():
     rows = schema.encode(table).matrix
     resolved = resolve(allow("x", max_step=0.1), schema)
     assert resolved.admits(rows, np.full((4, 1), 0.7)).tolist() == [True, True, False, False]
-
-
-def test_order_of_constraints_has_no_effect():
-    several = [allow("age", low=20), "salary > age", allow("age", direction="increase"), allow("job", levels=["cook"])]
-    one, other = (resolve(each, SCHEMA) for each in (several, several[::-1]))
-    assert one.limits == other.limits
-    for rows in SHIFTED:
-        np.testing.assert_array_equal(one.admits(rows, MATRIX), other.admits(rows, MATRIX))
-
-
-def test_renamed_and_arranged_columns_give_the_same_answers():
-    names = {name: f"x{j}" for j, name in enumerate(X.columns)}
-    renamed = X.rename(columns=names)
-    schema = Schema.from_data(renamed).arrange(list(reversed(names.values())))
-    one = resolve([allow("age", max_step=3), "salary > was(age)"], SCHEMA)
-    other = resolve([allow("x0", max_step=3), "x1 > was(x0)"], schema)
-    assert other.rules[0].columns == (6,)
-    for rows in SHIFTED:
-        turned = rows[:, ::-1], MATRIX[:, ::-1]
-        np.testing.assert_array_equal(one.admits(rows, MATRIX), other.admits(*turned))
-
-
-def test_constraints_survive_pickle():
-    resolved = resolve([allow("edu", low="school"), "salary > was(age)", no_copies()], SCHEMA)
-    loaded = pickle.loads(pickle.dumps(resolved))
-    assert loaded == resolved
-    np.testing.assert_array_equal(loaded.admits(SHIFTED[1], MATRIX), resolved.admits(SHIFTED[1], MATRIX))
 
 
 @pytest.mark.parametrize(
@@ -178,53 +151,23 @@ def test_constraints_are_shown_as_they_are_written(constraint, shown, said):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: allow("age"), "allow('age') sets no limit; give low, high"),
-        (lambda: allow("age", low=[1]), "allow('age'): low is [1]; give a number, a date or an ordered level"),
         (lambda: allow("age", high=np.nan), "high is nan; give a number"),
-        (lambda: allow("age", direction="increas"), "direction is 'increas'; did you mean 'increase'?"),
-        (lambda: allow("age", missing=1), "missing is 1; give True or False"),
-        (lambda: allow("job", levels="cook"), "levels is 'cook'; give a list, for example ['cook']"),
-        (lambda: allow("job", levels=[]), "levels is empty"),
-        (lambda: rule("age = 3"), "at character 5: '=' is not an operator"),
-        (
-            lambda: resolve(allow("agee", low=3), SCHEMA),
-            "constrained feature 'agee' is not a column of X; did you mean 'age'?",
-        ),
-        (
-            lambda: resolve(allow("age", low="x"), SCHEMA),
-            "allow('age'), low: 'x' is not a number, and 'age' holds numbers.",
-        ),
         (
             lambda: resolve(allow("edu", low="x"), SCHEMA),
             "allow('edu'), low: 'x' is not a level of 'edu'; known: 'none'",
         ),
-        (
-            lambda: resolve(allow("job", levels=["cok"]), SCHEMA),
-            "allow('job'), levels: 'cok' is not a level of 'job'; did you",
-        ),
-        (lambda: resolve(allow("age", levels=[20]), SCHEMA), "levels is [20], but it holds numbers; use low and high"),
-        (lambda: resolve(allow("job", low="cook"), SCHEMA), "low is 'cook', but its levels have no order; name levels"),
         (lambda: resolve(allow("job", direction="increase"), SCHEMA), "but its levels have no order"),
-        (lambda: resolve(allow("edu", max_step=0.5), SCHEMA), "max_step: 0.5 is not a whole number of levels"),
         (lambda: resolve(allow("age", max_step=-1), SCHEMA), "max_step: -1 is below 0"),
-        (lambda: resolve(allow("hired", max_step=3), SCHEMA), "max_step: 3 is not a duration"),
         (lambda: resolve(allow("hired", low="noon"), SCHEMA), "low: 'noon' cannot be read as a date of 'hired'"),
-        (lambda: resolve(allow("age", low=30, high=20), SCHEMA), "the lower bound is above the upper one"),
         (
             lambda: resolve([allow("age", low=25), allow("age", high=20)], SCHEMA),
             "allow('age', low=25) and allow('age', high=20)",
         ),
-        (lambda: resolve(allow("age", low=90), SCHEMA), "no value of the training data (18 to 29) is allowed"),
         (
             lambda: resolve([allow("job", levels=["cook"]), allow("job", levels=["clerk"])], SCHEMA),
             "none of the levels 'clerk', 'cook', 'pilot' is allowed",
         ),
-        (lambda: resolve(allow("age", low=3), SCHEMA, ["age"]), "allow('age', low=3) constrains a fixed feature"),
-        (lambda: resolve("age > 20", SCHEMA, ["age"]), "rule('age > 20') reads only fixed features ('age')"),
         (lambda: resolve("was(age) > 20", SCHEMA), "reads no column of the counterfactual"),
-        (lambda: resolve("1 < 2", SCHEMA), "reads no column of the counterfactual"),
-        (lambda: resolve("age + 1", SCHEMA), "is neither true nor false"),
-        (lambda: resolve({"age": 3}, SCHEMA), "constraints is {'age': 3}; give a list of allow(...)"),
         (lambda: resolve([["age > 3"]], SCHEMA), "constraints[0] is ['age > 3']; give allow(...)"),
     ],
 )

@@ -96,10 +96,6 @@ def test_messages(tmp_path, monkeypatch):
     monkeypatch.delenv("MCCE_DATA", raising=False)
     with pytest.raises(InputError, match=r"load_fico needs the folder with fico.csv.gz .* MCCE_DATA"):
         load_fico()
-    with pytest.raises(InputError, match=r"has neither gmc.csv.gz nor gmc.csv; give the folder that has it"):
-        load_gmc(tmp_path)
     write(tmp_path, "adult", "age,income\n1,2\n")
     with pytest.raises(InputError, match=r"lacks the column\(s\) 'sex'; it has 'age', 'income'"):
         load_adult(tmp_path)
-    with pytest.raises(InputError, match="missing is 1; it must be a number of at least 0 and below 1"):
-        load_loans(missing=1)

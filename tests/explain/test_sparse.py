@@ -104,19 +104,6 @@ def test_rows_are_valid_and_fixed_features_kept():
     assert len(found.frame) + len(found.unexplained) == len(factuals)
 
 
-def test_diverse_rows_change_different_columns():
-    X = people()
-    found = (
-        mcce.MCCE(score, fixed=["age"], random_state=2)
-        .fit(X)
-        .explain(refused(X, 10), sparse=True, n_samples=300, n_counterfactuals=3, diverse=True)
-    )
-    own = X.loc[found.frame.index.get_level_values("id")].reset_index(drop=True)
-    rows = found.frame.reset_index(drop=True)
-    sets = ((rows != own) & ~(rows.isna() & own.isna())).apply(tuple, axis=1)
-    assert not pd.DataFrame({"id": found.frame.index.get_level_values("id"), "set": sets}).duplicated().any()
-
-
 def test_a_known_value_becomes_missing_only_if_allowed():
     X = people()
     prefer_missing = lambda rows: np.where(rows["rent"].isna(), 0.9, 0.1)  # noqa: E731

@@ -123,19 +123,9 @@ class Entropy(Alike):
         return super().sample(n, given, np.random.default_rng())
 
 
-class Same(Alike):
-    def sample(self, n, given):
-        return self.X.iloc[np.arange(n) % len(self.X)]
-
-
 class Array(Alike):
     def sample(self, n, given, seed=None):
         return super().sample(n, given, seed).to_numpy()
-
-
-class Nothing(Alike):
-    def sample(self, n, given, seed=None):
-        return self.X.head(0)
 
 
 class Partly(Alike):
@@ -157,11 +147,8 @@ class Missing(Alike):
     ("model", "message"),
     [
         (Alike, "which has no method 'fit'; give an unfitted object with"),
-        (3, "model is 3, which has no method 'fit'"),
         (Entropy(), "draws different rows with the same seed.*give its .* a parameter random_state"),
-        (Same(), "draws the same rows with different seeds"),
         (Array(), "drew a ndarray; .* must return a DataFrame"),
-        (Nothing(), "drew no rows given {'sex'"),
         (Partly(), "drew rows without 'pay'"),
         (Unknown(), "drew invalid values of 'home'.*'boat'"),
         (Missing(), "drew missing values for 'size', which its dtype int64 cannot hold"),

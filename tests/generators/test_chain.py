@@ -8,7 +8,6 @@ from scipy import stats
 
 from mcce.exceptions import NotFittedError
 from mcce.generators import ChainModel, draw
-from mcce.generators.draw import draw_key, fit_key
 from mcce.generators.missing import WithMissing
 from mcce.rng import derive_key
 from tests.generators.problem import Constant, Uniform, request_for, table, with_gaps
@@ -73,7 +72,7 @@ def test_predictors_restrict_what_a_conditional_sees():
     alone = ChainModel(fixed=["x"], sampler="norm", predictors={"y": []}, random_state=1)
     wanted = (process["y"] > 2.5).to_numpy()
     given = alone.fit(process, wanted).conditional_tables(alone.training_[:5], True)["y"][0]
-    assert given.n_rows, len(given.features) == (5, 1)  # the decision
+    assert (given.n_rows, len(given.features)) == (5, 1)  # the decision
 
 
 # ---------------------------------------------------------------- missing targets
@@ -199,11 +198,6 @@ def test_draw_does_not_depend_on_other_draws():
     np.testing.assert_array_equal(again.draw(request).rows, rows)
 
 
-def test_keys_are_made_of_positions():
-    assert draw_key(3, 2, "any name") == derive_key(3, "draw", 2)
-    assert fit_key(3, 2, "any name") == derive_key(3, "fit", 2)
-
-
 # ---------------------------------------------------------------- sample and attributes
 
 
@@ -256,7 +250,7 @@ def test_array_and_polars_tables():
 def test_samplers_get_seeds_from_the_chain():
     chain = ChainModel(sampler="norm", random_state=1).fit(normals(50))
     seeds = [sampler.random_state for sampler in chain.samplers_]
-    assert seeds == [fit_key(1, place, None) % 2**32 for place in range(3)]
+    assert seeds == [derive_key(1, "fit", place) % 2**32 for place in range(3)]
     other = Constant(2.0)
     ChainModel(sampler={"x": other}, random_state=1).fit(normals(50))
     assert not hasattr(other, "fitted_")  # the user's object is not changed

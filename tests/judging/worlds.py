@@ -5,7 +5,6 @@ import pandas as pd
 from scipy.special import expit
 
 from mcce.samplers import ConditionalSampler, Continuous, Levels, Margin
-from mcce.table import Schema
 
 
 def normals(n, seed):
@@ -48,7 +47,3 @@ class KnownLevels(ConditionalSampler):
     def distribution(self, given):
         p = expit(self.slope * given.matrix[:, 0])
         return Levels(np.column_stack([1 - p, p]))
-
-
-def encode(frame):
-    return Schema.from_data(frame).encode(frame)

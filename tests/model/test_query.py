@@ -5,9 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from mcce.exceptions import InputError
 from mcce.model import Query, bind, query
-from mcce.model.query import check_wanted
 from mcce.table import Schema
 from tests.model.problem import MATRIX, ROWS, SCHEMA, SIGMOID, Says, ask, two_columns
 
@@ -142,16 +140,3 @@ def test_margin_of_labels():
     np.testing.assert_allclose(ask(["b", "c"], model).margin, [-0.3, 0.3, 0.35, 1.0])
     assert np.isnan(ask("b", model, margins=False).margin).all()
     assert np.isnan(ask("b", Says(list("abc"), predict=list("abbc"))).margin).all()
-
-
-@pytest.mark.parametrize(
-    ("decision", "model", "message"),
-    [
-        ((2, 3), lambda f: f["x"] / 4, r"the wanted decision, score from 2 to 3 \(the scores go from -0.25 to 0.5\)"),
-        ("yes", lambda f: np.where(f["x"] > 0, "no", "maybe"), r"\(the answers are 'maybe', 'no'\): there is nothing"),
-    ],
-)
-def test_no_row_has_the_decision(decision, model, message):
-    ask_model = Query(model, decision, SCHEMA)
-    with pytest.raises(InputError, match=message):
-        check_wanted(ask_model(MATRIX), ask_model.text)

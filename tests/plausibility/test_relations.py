@@ -1,7 +1,5 @@
 """How counterfactuals keep relations: solved columns and checked rows, against pandas."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -191,7 +189,6 @@ def test_dirty_rows_are_counted():
     assert relations.broken == (2, 0)
     assert repr(relations) == "total == cost + fee  (broken by 2 training rows)\nfee <= total"
     assert list(relations) == list(relations.texts) == ["total == cost + fee", "fee <= total"]
-    assert relations.columns.tolist() == [2, 7, 8]
 
 
 def test_arrangement_decides_which_column_is_solved():
@@ -206,30 +203,11 @@ def test_arrangement_decides_which_column_is_solved():
     np.testing.assert_allclose(completed["price"], X["price"].head(9) + 2)
 
 
-def test_relations_survive_pickle():
-    rows = crossed(2, 3)
-    loaded = pickle.loads(pickle.dumps(RELATIONS))
-    np.testing.assert_array_equal(loaded.complete(rows, FACTUALS), RELATIONS.complete(rows, FACTUALS))
-    assert loaded.texts == RELATIONS.texts
-
-
-def test_no_relations():
-    rows = crossed(1, 0)
-    for none in (Relations.none(), Relations.read((), SCHEMA, MATRIX)):
-        assert not none
-        assert repr(none) == "no relations"
-        assert none.holds(rows, FACTUALS).all()
-        assert none.complete(rows, FACTUALS) is rows
-
-
 @pytest.mark.parametrize(
     ("relations", "said"),
     [
-        (["total == cst + fee"], "relation 'total == cst + fee', at character 10: 'cst' is not a column; did you mean"),
         (["total = cost"], "relation 'total = cost', at character 7: '=' is not an operator; write '=='"),
-        (["total"], "is neither true nor false"),
         (["total == was(total)"], "it reads the factual (was), which only rules can"),
-        (["kind <-> cod"], "relation 'kind <-> cod': 'cod' is not a column; did you mean 'code'?"),
         (["1 < 2"], "reads no column"),
         ([3], "relations holds 3; give texts"),
         (3, "relations is 3; give a list of texts such as 'a <= b', () for none, or None to find them"),

@@ -19,14 +19,6 @@ def files(tmp_path_factory):
     return folder
 
 
-def test_help_says_what_is_compared(capsys):
-    with pytest.raises(SystemExit):
-        main(["parity", "--help"])
-    text = " ".join(capsys.readouterr().out.split())
-    assert "compare leaves of training rows, generated rows, random stream" in text
-    assert "Exit codes: 0 all values agree; 1 R and mcce part; 2" in text
-
-
 def test_airquality_agrees(r, need, capsys):
     need("mcceR")
     assert main(["parity", "--n-samples", "100"]) == DONE

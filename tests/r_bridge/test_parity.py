@@ -10,7 +10,7 @@ import mcce
 from mcce import rcompat
 from mcce.exceptions import InputError, MCCEError
 from mcce.rcompat import RGenerator
-from r_bridge import RError, RModel, check_parity, explain_mcce
+from r_bridge import ParityReport, RError, RModel, check_parity, explain_mcce
 from r_bridge.parity import compare, difference, processor_notes, run_mcce
 
 ENGINES = ("rpart", "ctree")
@@ -186,11 +186,6 @@ def two_runs(r, call):
     return run_mcce(*arguments), run_mcce(*arguments), call["x_explain"], {"process_return_best_k": 1}
 
 
-def first_difference(table):
-    differing = table[table["verdict"] == "differs"]
-    return None if differing.empty else f"{differing['stage'].iloc[0]}: {differing['quantity'].iloc[0]}"
-
-
 def test_equal_runs_agree(two_runs):
     table = compare(*two_runs)
     assert set(table["verdict"]) == {"equal"}
@@ -218,7 +213,7 @@ def changed(run, table, column, change):
 )
 def test_the_report_says_where_two_runs_part(two_runs, change, where):
     ours, theirs, *rest = two_runs
-    parts_at = first_difference(compare(ours, change(theirs), *rest))
+    parts_at = ParityReport(compare(ours, change(theirs), *rest), {}, {}).parts_at
     assert parts_at == where or (where is not None and parts_at.startswith(where))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,13 +112,3 @@ def test_predictions_must_be_one_number_per_row():
         rcompat.process(simulated, [1, 2, 3])
     with pytest.raises(InputError, match=r"pred_train has shape \(3,\); give one number for each of the 300"):
         fit_autoregressive(people(), [1, 2, 3])
-
-
-def test_infinite_interval_is_accepted():
-    assert len(explain(c_int=(-math.inf, math.inf)).cf) == 3
-
-
-def test_documented_differences_form_a_table():
-    rows = [line for line in rcompat.__doc__.splitlines() if line.startswith("|")]
-    assert len(rows) > 20
-    assert {row.count("|") for row in rows} == {4}

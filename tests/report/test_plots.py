@@ -2,16 +2,13 @@
 
 import datetime
 import itertools
-import warnings
 
-import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-import mcce
 from mcce.exceptions import InputError
 from mcce.report.plots import change_plot, changes_plot, make_scale, marginal_plot
 from tests.counterfactuals.results import by_hand, explained
@@ -216,14 +213,6 @@ def test_given_axes_are_used():
     assert result.plot("bob", ax=part) is part
 
 
-@pytest.mark.parametrize("style", ["dark_background", "grayscale"])
-def test_styles_of_matplotlib_hold(style):
-    with matplotlib.style.context(style):
-        ax = draw({"x": 20.0}, {"x": 70.0}, {"x": quantiles(np.arange(101.0))})
-        marks = [line for line in ax.lines if line.get_marker() == "o"]
-        assert marks[1].get_color() == matplotlib.rcParams["text.color"]
-
-
 # ---- many rows
 
 
@@ -251,14 +240,6 @@ def test_bars_are_the_shares_of_rows_and_directions():
     assert "Never: age." in notes
     assert "Fixed: sex." in notes
     check_legible(ax)
-
-
-def test_bars_of_a_result_are_those_of_its_summary():
-    _, _, result = explained()
-    ax = result.plot()
-    widths = sum(np.array([bar.get_width() for bar in container]) for container in ax.containers)
-    assert list(widths) == pytest.approx(list(result.summary()["changed"]), abs=1e-4)
-    assert "Never" not in ax.get_xlabel() or "half" not in ax.get_xlabel()
 
 
 # ---- real against drawn columns
@@ -325,10 +306,3 @@ def test_messages():
         marginal_plot(X, X, features=["c"])
     with pytest.raises(InputError, match="labels names 'c'"):
         changes_plot(by_hand().changes(), labels={"c": "x"})
-
-
-def test_plots_are_public():
-    assert {"change_plot", "changes_plot", "marginal_plot"} == set(mcce.plots.__all__)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert by_hand().plot("ann").figure.get_figwidth() == 5.4

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce.exceptions import InputError
-from mcce.report.text import Words, fold, free_names, is_same, listed, shown_table, value_text
+from mcce.report.text import Words, fold, is_same, listed, shown_table, value_text
 
 VALUES = [
     (5, "5"),
@@ -88,10 +88,6 @@ def test_words_are_not_interpreted():
     assert words.label(3) == "3"
     with pytest.raises(InputError, match="labels names '3', which is no feature"):
         Words.read({"3": "three"}, None, [3])
-
-
-def test_free_names():
-    assert free_names(["id", "rank", "id"], [1, "rank"]) == ["id", "rank_", "id_"]
 
 
 def table(n_rows=2, n_features=30, width=math.inf):

@@ -1,14 +1,11 @@
 """The random streams: known answers of Random123, a Philox in big integers, recorded bits, and statistical tests."""
 
-import random
-
 import numpy as np
 import pytest
-from numba import njit
 from scipy import stats
 
 from mcce.exceptions import InputError
-from mcce.rng import RowStreams, derive_key, hash_rows, mix, multiply_high, philox, resolve_seed
+from mcce.rng import RowStreams, derive_key, hash_rows, philox, resolve_seed
 
 ALPHA = 1e-4  # level of each statistical test, all at fixed seeds
 MASK = 2**64 - 1
@@ -49,20 +46,12 @@ def test_words_are_philox_of_draw_and_row():
     assert RowStreams(5, rows, draws).words().tolist() == expected
 
 
-def test_multiply_high_is_the_upper_half_of_the_product():
-    upper = njit(lambda a, b: multiply_high(a, b))
-    source = random.Random(8)
-    for a, b in [(0, MASK), (MASK, MASK), (2**63, 2), *((source.getrandbits(64), source.getrandbits(64)),) * 50]:
-        assert int(upper(np.uint64(a), np.uint64(b))) == a * b >> 64
-
-
 def test_the_bits_are_those_of_all_versions():
     """Recorded with version 33b8eed: the answers of one seed never change."""
     assert [derive_key(1), derive_key(1, "draw", 3)] == [15854998268200131065, 16714604380369049338]
     assert derive_key(7, "fit", "age") == 1373242957825959657
     hashes = hash_rows(ROWS)
     assert hashes.tolist() == [8716384423835469443, 8716384423835469443, 7542843688903746236]
-    assert mix(np.arange(2, dtype=np.uint64)).tolist() == [16294208416658607535, 10451216379200822465]
     rng = RowStreams(derive_key(7, "draw"), hashes, np.arange(3, dtype=np.uint64))
     assert rng.words().tolist() == [7276660948815748381, 5999633882257277895, 5629647140087929950]
     assert rng.uniform().tolist() == [0.7423513183627354, 0.031047063304511235, 0.7704727280149634]

@@ -7,7 +7,6 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 from sklearn.base import clone
 
 from mcce.exceptions import InputError
@@ -64,19 +63,6 @@ def test_donors_are_the_rows_of_a_leaf(sampler, gaps):
     assert np.array_equal(again.begin, distribution.begin)
 
 
-@pytest.mark.parametrize("sampler", DONORS, ids=str)
-def test_draws_follow_the_shares_of_the_donors(sampler):
-    given, target = encode(problem(gaps=0.3))
-    fitted = clone(sampler).fit(given, target)
-    rows = np.repeat([3, 10], 5000)
-    drawn = fitted.sample(given.take(rows), RowStreams.from_seed(1, rows.size))
-    for i in (3, 10):
-        values, counts = np.unique(donors_of(fitted.distribution(given), i), return_counts=True)
-        seen = [np.sum((drawn[rows == i] == v) | (np.isnan(v) & np.isnan(drawn[rows == i]))) for v in values]
-        assert np.sum(seen) == 5000
-        assert stats.chisquare(seen, 5000 * counts / counts.sum()).pvalue > 1e-3
-
-
 def test_missing_responses_are_drawn_where_they_occur():
     """Whether y is missing depends on the job, its value on x: one tree finds both."""
     rng = np.random.default_rng(2)
@@ -130,8 +116,6 @@ def test_parameters_reach_the_tree():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dialect": "party"}, "dialect is 'party'; "),
-        ({"min_leaf": 0}, "min_leaf is 0; it must be a whole number of at least 1"),
         ({"min_split": 1}, "min_split is 1; it must be a whole number of at least 2"),
         ({"max_depth": -1}, "max_depth is -1; it must be a whole number of at least 0"),
         (

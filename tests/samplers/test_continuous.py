@@ -1,15 +1,14 @@
 """Families of numbers against scipy.stats: draws, restricted draws, densities, distribution functions, grids."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import integrate, stats
 
 from mcce.exceptions import InputError
 from mcce.rng import RowStreams
-from mcce.samplers import Continuous, Margin, Within
+from mcce.samplers import Continuous, Within
 from mcce.samplers.families import LocationScale, Scipy
-from mcce.table import Schema
+from tests.samplers.test_margin import margin_of, skewed_with_zeros
 
 N = 8_000
 
@@ -47,11 +46,6 @@ IDS = [f"{name}-{parameters}" for name, (_, parameters, _) in zip(NAMES, CASES)]
 
 def repeated(family, parameters, n, **more):
     return Continuous(family, tuple(np.repeat(np.array([part]), n, axis=0) for part in parameters), **more)
-
-
-def margin_of(values, **more):
-    table = Schema.from_data(pd.DataFrame({"x": values})).encode(pd.DataFrame({"x": values}))
-    return Margin.fit(table.column(0).values, table.features[0])
 
 
 def check_draws(drawn, law, low=-np.inf, high=np.inf):
@@ -204,13 +198,8 @@ def test_densities_are_relative_to_the_base_measure_of_the_column():
 # -------------------------------------------------------------------------------------------- pushed through a margin
 
 
-def skewed(n=3_000):
-    rng = np.random.default_rng(1)
-    return np.where(rng.random(n) < 0.3, 0.0, rng.lognormal(1.0, 0.8, n))
-
-
 def test_a_standard_normal_pushed_through_the_margin_is_the_margin():
-    values = skewed()
+    values = skewed_with_zeros(3_000)
     margin = margin_of(values)
     n = 20_000
     pushed = repeated("normal", (0.0, 1.0), n, margin=margin, latent=True)
@@ -223,7 +212,7 @@ def test_a_standard_normal_pushed_through_the_margin_is_the_margin():
 
 
 def test_a_latent_normal_has_a_density_that_integrates_to_one_and_agrees_with_its_draws():
-    values = skewed()
+    values = skewed_with_zeros(3_000)
     margin = margin_of(values)
     n = 20_000
     pushed = repeated("normal", (0.5, 0.6), n, margin=margin, latent=True)

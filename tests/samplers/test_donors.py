@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 
 from mcce.rng import RowStreams
-from mcce.samplers import Donors, Margin, Within
-from mcce.table import Schema
+from mcce.samplers import Donors, Within
+from tests.samplers.test_margin import margin_of
 
 N_DRAWS = 6_000
 
@@ -148,8 +148,7 @@ def test_density_without_a_margin_is_the_share(case):
 def test_density_with_point_mass_is_mixed_with_pseudo_donors():
     donors, values, _ = random_donors(3, levels=True)
     column = pd.Categorical.from_codes([0, 1, 1, 2, 3, 4, -1, 4], categories=list("abcde"))
-    table = Schema.from_data(pd.DataFrame({"x": column})).encode(pd.DataFrame({"x": column}))
-    margin = Margin.fit(table.column(0).values, table.features[0])
+    margin = margin_of(column)
     smoothed = Donors(donors.pool, donors.begin, donors.end, margin=margin)
     total = np.zeros(8)
     for y, share in ((0.0, 1), (1.0, 2), (2.0, 1), (3.0, 1), (4.0, 2), (np.nan, 1)):
@@ -166,8 +165,7 @@ def test_density_of_numbers_is_a_kernel_estimate(weighted):
     rng = np.random.default_rng(8)
     values = np.where(rng.random(400) < 0.25, 0.0, rng.lognormal(size=400))
     values[:20] = np.nan
-    table = Schema.from_data(pd.DataFrame({"x": values})).encode(pd.DataFrame({"x": values}))
-    margin = Margin.fit(values, table.features[0])
+    margin = margin_of(values)
     pool = np.concatenate([np.sort(values[:150]), np.sort(values[150:])])
     weight = rng.integers(1, 4, 400).astype(float) if weighted else None
     donors = Donors(pool, np.array([[0, 150]]), np.array([[150, 400]]), weight, margin)
@@ -198,8 +196,7 @@ def test_density_of_numbers_is_a_kernel_estimate(weighted):
 
 def test_large_segments_are_represented_by_quantiles():
     values = np.sort(np.random.default_rng(9).normal(size=20_001) ** 3)
-    table = Schema.from_data(pd.DataFrame({"x": values})).encode(pd.DataFrame({"x": values}))
-    donors = Donors(values, np.zeros(5, int), np.full(5, values.size), margin=Margin.fit(values, table.features[0]))
+    donors = Donors(values, np.zeros(5, int), np.full(5, values.size), margin=margin_of(values))
     x = np.array([-8.0, -0.5, 0.1, 1.0, 9.0])
     h = 0.9 * (np.quantile(values, 0.75) - np.quantile(values, 0.25)) / 1.34 * values.size**-0.2
     assert donors.log_density(x)[1:4] == pytest.approx(
@@ -210,8 +207,7 @@ def test_large_segments_are_represented_by_quantiles():
 
 def test_equal_donors_have_the_bandwidth_of_the_margin():
     values = np.random.default_rng(10).normal(size=300)
-    table = Schema.from_data(pd.DataFrame({"x": values})).encode(pd.DataFrame({"x": values}))
-    margin = Margin.fit(values, table.features[0])
+    margin = margin_of(values)
     pool = np.full(4, values[0])
     donors = Donors(pool, np.array([0]), np.array([4]), margin=margin)
     brute = (4.0 * stats.norm.pdf(0.0, 0.0, margin.bandwidth) + 5.0 * margin.density(pool[:1])[0]) / 9.0
@@ -229,8 +225,7 @@ def test_a_row_of_missing_donors():
 
 def test_a_row_without_donors_that_have_no_point_mass():
     values = np.where(np.arange(400) % 2 > 0, 0.0, np.random.default_rng(11).normal(size=400))
-    table = Schema.from_data(pd.DataFrame({"x": values})).encode(pd.DataFrame({"x": values}))
-    margin = Margin.fit(values, table.features[0])
+    margin = margin_of(values)
     pool = np.array([0.3, 0.7, 0.0, 0.0])
     for begin, end in ((np.array([2]), np.array([4])), (np.array([[2, 2]]), np.array([[4, 4]]))):
         donors = Donors(pool, begin, end, margin=margin)

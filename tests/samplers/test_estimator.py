@@ -215,13 +215,6 @@ def test_missing_givens_and_no_givens():
     np.testing.assert_allclose(alone.distribution(nothing).parameters[0], frame["y"].mean())
 
 
-def test_no_rows_have_an_empty_distribution():
-    for frame, estimator in ((line(50), LinearRegression()), (grades(50), LogisticRegression())):
-        sampler, given = fit(frame, estimator)
-        none = sampler.distribution(given.take(np.empty(0, dtype=int)))
-        assert none.sample(RowStreams.from_seed(1, 0))[0].shape == (0,)
-
-
 def test_seeds_of_nested_estimators():
     """One that is not set comes from the sampler; one that is set is kept; the estimator itself is not touched."""
     frame = line(200)
@@ -251,7 +244,6 @@ def test_chain_of_estimators():
 @pytest.mark.parametrize(
     ("frame", "estimator", "options", "said"),
     [
-        (line(20), 3, {}, "estimator is 3; give a regressor, or a classifier with predict_proba"),
         (line(20), LinearRegression, {}, "give a regressor, or a classifier with predict_proba"),
         (grades(20), LinearSVC(), {}, "CalibratedClassifierCV adds it"),
         (line(20), LinearRegression(), {"method": "pmm"}, "method is 'pmm'; allowed: 'residuals', 'quantiles'"),

@@ -1,7 +1,6 @@
 """Hurdles: zeros and missing values over other distributions."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
@@ -9,7 +8,7 @@ from mcce.exceptions import InputError
 from mcce.rng import RowStreams
 from mcce.samplers import Continuous, Donors, Hurdle, Levels, Margin, Within
 from mcce.samplers.distributions import Sampled
-from mcce.table import Schema
+from tests.samplers.test_margin import column_of
 
 N = 20_000
 
@@ -90,8 +89,7 @@ def test_the_rest_has_the_base_measure_of_the_column():
     rng = np.random.default_rng(1)
     values = np.where(rng.random(6_000) < 0.95, 0.0, rng.integers(1, 4_000, 6_000).astype(float))
     values[:5] = 777.0
-    table = Schema.from_data(pd.DataFrame({"x": values})).encode(pd.DataFrame({"x": values}))
-    column, part = (Margin.fit(v, table.features[0]) for v in (values, values[values > 0.0]))
+    column, part = (Margin.fit(v, column_of(values).feature) for v in (values, values[values > 0.0]))
     assert 777.0 in part.atoms
     assert 777.0 not in column.atoms
     one = (np.array([200.0]), np.array([300.0]))
@@ -102,11 +100,13 @@ def test_the_rest_has_the_base_measure_of_the_column():
     donors = Donors(np.sort(values[values > 0.0]), np.array([0]), np.array([(values > 0.0).sum()]), margin=part)
     kernel = Hurdle(np.array([0.9]), 0.0, donors, margin=column).log_density(np.array([777.0]))[0]
     assert kernel < donors.log_density(np.array([777.0]))[0] - np.log(10.0) - 0.5  # a density, not a probability
+    nested = Hurdle(np.array([0.9]), 0.0, Hurdle(np.array([0.2]), 5.0, rest, margin=part), margin=column)
+    assert nested.rest.rest.margin.atoms.tolist() == [0.0]
 
 
 def test_over_a_sampler_that_only_draws():
-    table = Schema.from_data(pd.DataFrame({"x": np.arange(5)})).encode(pd.DataFrame({"x": np.arange(5)}))
-    rest = Sampled(lambda rows, rng: rng.integer(5).astype(float), np.arange(N), table.features[0], "Mine")
+    feature = column_of(np.arange(5)).feature
+    rest = Sampled(lambda rows, rng: rng.integer(5).astype(float), np.arange(N), feature, "Mine")
     hurdle = Hurdle(np.full(N, 0.5), np.nan, rest)
     assert not hurdle.has_density
     within = Within(low=np.full(N, 3.0), missing=np.arange(N) % 2 == 0)

@@ -55,9 +55,3 @@ def test_density_distribution_function_and_inverse():
     assert levels.log_density(np.full(3, np.nan)).tolist() == [-np.inf] * 3
     assert np.isnan(levels.cdf(np.full(3, np.nan))).all()
     assert levels.ppf(np.array([0.0, 0.5, 1.0])).tolist() == [0.0, 1.0, 2.0]  # never a level of probability 0
-
-
-def test_take():
-    part = Levels(P).take([2, 0]).take(np.array([True, False]))
-    assert len(part) == 1
-    assert np.exp(part.log_density(np.array([0.0]))) == pytest.approx([0.7])

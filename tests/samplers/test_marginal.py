@@ -20,15 +20,3 @@ def test_draws_are_training_values_by_frequency(y):
     low, high = np.nanmin(target.values), np.nanmax(target.values)
     counts = [(drawn == low).sum(), (drawn == high).sum(), np.isnan(drawn).sum()]
     assert stats.chisquare(counts, [4000, 2000, 2000]).pvalue > 1e-3
-
-
-def test_givens_do_not_matter():
-    frame = pd.DataFrame({"x": np.arange(50.0), "y": np.arange(50.0)})
-    given, target = encode(frame)
-    sampler = MarginalSampler().fit(given, target)
-    few = sampler.distribution(given.take([0, 49]))
-    assert few.cdf(np.array([24.0, 24.0])).tolist() == [0.5, 0.5]
-    assert few.ppf(np.array([0.1, 0.1])).tolist() == [4.0, 4.0]
-    assert (
-        MarginalSampler().fit(given.first(0), target).distribution(given.first(0)).ppf(np.full(50, 1.0)).max() == 49.0
-    )

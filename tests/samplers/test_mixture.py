@@ -93,8 +93,6 @@ def test_density_of_complete_and_incomplete_rows(unknown):
     holed[:, list(unknown)] = np.nan
     expected = exact(mixture, rows, unknown)
     np.testing.assert_allclose(mixture.log_density(holed), expected, rtol=1e-12, atol=1e-12)
-    # the margins are standard normal, so the density of the scores is that of the numbers
-    np.testing.assert_allclose(mixture.log_density(holed, margins=False), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("target", [0, 1, 2, 3, 4])
@@ -132,10 +130,9 @@ def test_bits_of_a_row_do_not_depend_on_other_rows():
     mixture, rows = two_components(), some_rows(1000)
     rows[np.random.default_rng(0).random(rows.shape) < 0.1] = np.nan
     order = np.random.default_rng(1).permutation(1000)
-    for margins in (True, False):
-        whole = mixture.log_density(rows, margins=margins)
-        assert (mixture.log_density(rows[order], margins=margins) == whole[order]).all()
-        assert (mixture.log_density(rows[7:8], margins=margins) == whole[7:8]).all()
+    whole = mixture.log_density(rows)
+    assert (mixture.log_density(rows[order]) == whole[order]).all()
+    assert (mixture.log_density(rows[7:8]) == whole[7:8]).all()
     draws = mixture.conditional(rows[:, :4]).sample(RowStreams.from_seed(1, 1000))[0]
     some = mixture.conditional(rows[order[:5], :4]).sample(RowStreams.from_seed(1, 1000).take(order[:5]))[0]
     assert (some == draws[order[:5]]).all()
@@ -230,7 +227,6 @@ def test_degenerate_tables(frame):
     table = encode(frame)
     mixture = pickle.loads(pickle.dumps(Mixture.fit(table)))
     assert np.isfinite(mixture.log_density(table.matrix)).all()
-    assert np.isfinite(mixture.log_density(table.matrix, margins=False)).all()
     known = table.take(~np.isnan(table.matrix[:, 1]))
     sampler = MixtureSampler().fit(*(known.first(1), known.column(1)) if known.n_rows else (table, table.column(0)))
     assert len(sampler.distribution(table.first(1)).sample(RowStreams.from_seed(0, len(frame)))[0]) == len(frame)

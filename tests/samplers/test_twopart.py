@@ -9,7 +9,6 @@ from mcce.exceptions import InputError
 from mcce.rng import RowStreams
 from mcce.samplers.base import make_sampler
 from mcce.samplers.twopart import TwoPartSampler
-from mcce.samplers.within import Within
 from tests.samplers.parametric.fixtures import at, encode
 
 LEVEL = 1e-4
@@ -48,19 +47,6 @@ def test_density_and_probabilities_by_hand():
     np.testing.assert_allclose(distribution.cdf(np.zeros(500), below=True), 0.0)
 
 
-def test_restricted_draws():
-    given, target = encode(amounts(500))
-    rows = at(given, [0.0], 4000)
-    distribution = TwoPartSampler().fit(given, target).distribution(rows)
-    free = distribution.sample(RowStreams.from_seed(1, 4000))[0]
-    within = Within(high=np.full(4000, 1.5))
-    drawn, rejected = distribution.sample(RowStreams.from_seed(2, 4000), within)
-    assert not rejected.any()
-    assert stats.ks_2samp(drawn, free[free <= 1.5]).pvalue > LEVEL
-    positive = distribution.sample(RowStreams.from_seed(2, 4000), Within(low=np.full(4000, 0.01)))[0]
-    assert stats.ks_2samp(positive, free[free >= 0.01]).pvalue > LEVEL
-
-
 @pytest.mark.parametrize("rest", ["norm", "quantile", "pmm", "normrank", TwoPartSampler("gamma")])
 def test_any_rest_and_value(rest):
     frame = amounts(1000, value=2.0)
@@ -86,9 +72,6 @@ def test_zeros_of_counts():
 
 
 def test_refusals_and_constants():
-    given, target = encode(amounts(60))
-    with pytest.raises(InputError, match=r"value of TwoPartSampler is -9.0, and no training row of column 'y' has it"):
-        TwoPartSampler(value=-9.0).fit(given, target)
     negative = encode(amounts(60).assign(y=lambda f: f["y"] - 1.0))
     with pytest.raises(InputError, match="models positive numbers"):
         make_sampler("twopart").fit(*negative)

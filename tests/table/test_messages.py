@@ -142,10 +142,6 @@ CALLS = [
         lambda: Schema.from_data(FITTED).arrange(["age", "age", "job", "pay"]),
         "names are 'age', 'age', 'job', 'pay'; give each of 'age', 'job', 'pay', 'size' once.",
     ),
-    (
-        lambda: check_fixed("age", ["age"]),
-        "fixed is 'age'; give a list of column names, for example fixed=['age', 'sex'].",
-    ),
     (lambda: check_fixed(["z"], ["age", 3]), "fixed names 'z', which is not a column of X; known: 'age', 3"),
     (lambda: check_fixed(["age", "age"], ["age"]), "fixed names 'age' more than once; name each feature once."),
 ]

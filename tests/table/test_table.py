@@ -10,7 +10,7 @@ from pandas.testing import assert_frame_equal
 
 from mcce.exceptions import InputError
 from mcce.table import Grid, Schema
-from mcce.table.checks import check_fixed, check_row_names, find_labels
+from mcce.table.checks import check_row_names, find_labels
 
 X = pd.DataFrame(
     {
@@ -143,11 +143,6 @@ def test_grid_at_the_ends_of_the_dtype():
 
 
 # ------------------------------------------------------------------ names of columns and rows
-
-
-def test_check_fixed_keeps_the_order_given():
-    assert check_fixed(("b", 3), ["a", "b", 3]) == ["b", 3]
-    assert check_fixed([], ["a"]) == []
 
 
 def test_find_labels():

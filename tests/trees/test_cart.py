@@ -12,16 +12,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from mcce.exceptions import InputError
 from mcce.table import Column, Feature, Schema, Table
 from mcce.trees.cart import grow, prune, rank, recode_missing
+from tests.trees.ctree.ctree_cases import encode
 
 LETTERS = np.array(list("abcdefghijklmnopqrstuvwxyz"))
 TARGETS = ["number", "tied number", "two classes", "ordered", "classes"]
-
-
-def encode(frame, target="y"):
-    """Return (given, target column)."""
-    table = Schema.from_data(frame).encode(frame)
-    at = table.names.index(target)
-    return table.select([j for j in range(len(table.names)) if j != at]), table.column(at)
 
 
 def numbers(X, y):

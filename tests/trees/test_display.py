@@ -8,21 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mcce.table import Schema
 from mcce.trees import Tree, cart
 from mcce.trees.ctree import grow_ctree
 from mcce.trees.rpart import grow_rpart
-from tests.trees.ctree.ctree_cases import CASES, STORED, read_case
+from tests.trees.ctree.ctree_cases import CASES, STORED, encode, read_case
 
 GROW = {"cart": cart.grow, "party": grow_ctree, "rpart": grow_rpart}
 PRINTS = next(stored["prints"] for stored in STORED.values() if "prints" in stored)
 
 
 def grown(name, frame, target="y", **options):
-    table = Schema.from_data(frame).encode(frame)
-    at = table.names.index(target)
-    given = table.select([j for j in range(len(table.names)) if j != at])
-    return Tree(GROW[name](given, table.column(at), **options)), given
+    given, response = encode(frame, target)
+    return Tree(GROW[name](given, response, **options)), given
 
 
 @pytest.mark.parametrize("case", CASES)

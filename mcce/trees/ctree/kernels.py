@@ -19,11 +19,10 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from mcce._utils import jit
+from mcce.trees.kernels import LEAN, inner
 
-LEAF = -1
 NUMBER, FACTOR, LOGICAL = 0, 1, 2  # a logical is tested as two levels and cut as the numbers 0 and 1
 UNKNOWN = -1  # degrees of freedom without a closed form
 UNTESTED = -2  # degrees of freedom of a variable with too few values in a node
@@ -55,10 +54,6 @@ Work = namedtuple(
     "sort_key sort_index",
 )
 
-# without allocations, slices and array expressions, which take long to compile
-_options = {"no_rewrites": True, "no_cfunc_wrapper": True, "_nrt": False}
-_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, **_options)
-
 
 def scratch(n: int, width: int, most_levels: int) -> Work:
     """Return scratch arrays for `n` rows and `width` response columns."""
@@ -87,7 +82,7 @@ def scratch(n: int, width: int, most_levels: int) -> Work:
 # ---------------------------------------------------------------- step 1: tests
 
 
-@_inner
+@inner
 def _complete_rows(values, rows, start, end, kept):
     """Collect the node's rows in which a column is not missing; return their number."""
     n = 0
@@ -98,7 +93,7 @@ def _complete_rows(values, rows, start, end, kept):
     return n
 
 
-@_inner
+@inner
 def _add(sums, at, response, row, amount):
     """Add an amount times the response of a row to a row of sums by response column."""
     if response.n_classes:
@@ -107,7 +102,7 @@ def _add(sums, at, response, row, amount):
         sums[at, 0] += amount * response.values[row]
 
 
-@_inner
+@inner
 def _response_means(rows, start, end, response, mean):
     for k in range(mean.size):
         mean[k] = 0.0
@@ -120,7 +115,7 @@ def _response_means(rows, start, end, response, mean):
         mean[k] /= end - start
 
 
-@_inner
+@inner
 def _response_variances(rows, start, end, response, mean, variance):
     """Variance of each response column: squares summed row by row."""
     for k in range(mean.size):
@@ -134,7 +129,7 @@ def _response_variances(rows, start, end, response, mean, variance):
         variance[k] /= end - start
 
 
-@_inner
+@inner
 def _least_and_most(shares, n_shares):
     """Return the smallest share above 0, the largest one, and the number of those above 0.
 
@@ -147,7 +142,7 @@ def _least_and_most(shares, n_shares):
     return least, most, present
 
 
-@_inner
+@inner
 def _sum_number(values, shift, rows, start, end, response, linear):
     """Add up x + shift and its squares; `linear` gets the products with the response columns."""
     total = squares = 0.0
@@ -161,7 +156,7 @@ def _sum_number(values, shift, rows, start, end, response, linear):
     return total, squares
 
 
-@_inner
+@inner
 def _varies(values, rows, start, end):
     low = high = values[rows[start]]
     for i in range(start + 1, end):
@@ -169,7 +164,7 @@ def _varies(values, rows, start, end):
     return low < high
 
 
-@_inner
+@inner
 def _test_number(values, shift, rows, start, end, response, mean, variance, linear):
     """Statistic and degrees of freedom for a number, or for the scores of an ordered factor.
 
@@ -201,7 +196,7 @@ def _test_number(values, shift, rows, start, end, response, mean, variance, line
     return statistic / spread, present - 1
 
 
-@_inner
+@inner
 def _test_factor(values, n_levels, rows, start, end, response, mean, variance, linear, count):
     """Statistic and degrees of freedom for a factor."""
     n = end - start
@@ -236,7 +231,7 @@ def _test_factor(values, n_levels, rows, start, end, response, mean, variance, l
     return statistic / more, (present - 1) * (columns - 1)
 
 
-@jit(**_options)
+@jit(**LEAN)
 def test_nodes(columns, response, work, rows, nodes, minsplit, statistic, freedom):
     """Fill `statistic` and `freedom` (nodes, variables) for the nodes of a level, and the values of the nodes."""
     for node in range(nodes.size):
@@ -263,18 +258,18 @@ def test_nodes(columns, response, work, rows, nodes, minsplit, statistic, freedo
                 if not response.n_classes:
                     _response_variances(used, first, last, response, mean, variance)
             if columns.kind[j] == NUMBER:
-                found = _test_number(values, columns.shift[j], used, first, last, response, mean, variance, work.linear)
+                test = _test_number(values, columns.shift[j], used, first, last, response, mean, variance, work.linear)
             else:
-                found = _test_factor(
+                test = _test_factor(
                     values, columns.n_levels[j], used, first, last, response, mean, variance, work.linear, work.count
                 )
-            statistic[node, j], freedom[node, j] = found
+            statistic[node, j], freedom[node, j] = test
 
 
 # ---------------------------------------------------------------- step 2: cuts
 
 
-@_inner
+@inner
 def _sort_level(columns, chosen, node_of_row, nodes, cursor, out):
     """Write the rows of each node in the order of its chosen number; missing ones last.
 
@@ -296,7 +291,7 @@ def _sort_level(columns, chosen, node_of_row, nodes, cursor, out):
                 cursor[node] += 1
 
 
-@_inner
+@inner
 def _scan(values, ordered, start, end, response, mean, variance, low, high, left):
     """Best cut of rows in the order of `values`; return (statistic, value, whether there is one, next best statistic).
 
@@ -330,7 +325,7 @@ def _scan(values, ordered, start, end, response, mean, variance, low, high, left
     return best, cut, at >= 0, second
 
 
-@_inner
+@inner
 def _shell_sort(key, index, size):
     """Sort `key`, and `index` with it, by Shell's method with Knuth's gaps 1, 4, 13, ..., which is not stable."""
     gap = 1
@@ -348,7 +343,7 @@ def _shell_sort(key, index, size):
         gap //= 3
 
 
-@_inner
+@inner
 def _rank_levels(values, n_levels, rows, start, end, response, k, mean, variance, work):
     """Rank the levels by their standardised statistic for response column `k`; equal ones share a rank.
 
@@ -375,7 +370,7 @@ def _rank_levels(values, n_levels, rows, start, end, response, k, mean, variance
     return n_ranks + 1
 
 
-@_inner
+@inner
 def _sort_by_rank(values, rows, start, end, n_ranks, work):
     """Sort rows by the rank of their level, stably, by counting."""
     place, rank_of_row = work.place, work.value_of_row
@@ -392,7 +387,7 @@ def _sort_by_rank(values, rows, start, end, n_ranks, work):
         place[r] += 1
 
 
-@_inner
+@inner
 def _sort_as_party(start, end, work):
     """Put the sorted rows of equal rank in party's order.
 
@@ -409,13 +404,13 @@ def _sort_as_party(start, end, work):
         work.spare[start + i] = index[key.size - n + i]
 
 
-@_inner
+@inner
 def _cut_factor(values, n_levels, response, work, rows, start, end, low, high, goes_left):
-    """Best cut of the levels in any of the orders that the response columns give; return (statistic, found).
+    """Best cut of the levels in any of the orders that the response columns give; return (statistic, is there one).
 
     The order of rows of equal rank matters only where two cuts are equally good: then it is party's.
     """
-    best, found = 0.0, False
+    best, has_cut = 0.0, False
     mean, variance = work.mean, work.variance
     for k in range(mean.size):
         n_ranks = _rank_levels(values, n_levels, rows, start, end, response, k, mean, variance, work)
@@ -428,13 +423,13 @@ def _cut_factor(values, n_levels, response, work, rows, start, end, low, high, g
                 break
             _sort_as_party(start, end, work)
         if admissible and statistic > best:
-            best, found = statistic, True
+            best, has_cut = statistic, True
             for c in range(n_levels):
                 goes_left[c] = work.rank[c] > cut
-    return best, found
+    return best, has_cut
 
 
-@jit(**_options)
+@jit(**LEAN)
 def cut_nodes(columns, response, work, rows, node_of_row, nodes, chosen, cursor, minbucket, minprob, goes_left, seen):
     """Cut each node of a level on its chosen variable, if it has one and that has an admissible cut.
 
@@ -458,7 +453,7 @@ def cut_nodes(columns, response, work, rows, node_of_row, nodes, chosen, cursor,
         high = min((1.0 - minprob) * n - 1.0, n - minbucket)
         if columns.kind[j] == FACTOR:
             n_levels = columns.n_levels[j]
-            statistic, found = _cut_factor(
+            statistic, has_cut = _cut_factor(
                 values, n_levels, response, work, used, first, last, low, high, goes_left[node]
             )
             for c in range(n_levels):
@@ -467,26 +462,26 @@ def cut_nodes(columns, response, work, rows, node_of_row, nodes, chosen, cursor,
             first = nodes[node].start
             for i in range(first, first + n):
                 work.value_of_row[work.ordered[i]] = values[work.ordered[i]]
-            statistic, nodes[node].cut, found, _ = _scan(
+            statistic, nodes[node].cut, has_cut, _ = _scan(
                 work.value_of_row, work.ordered, first, first + n, response, work.mean, work.variance, low, high,
                 work.left,
             )  # fmt: skip
         nodes[node].cut_statistic = statistic
-        if found:
+        if has_cut:
             nodes[node].variable = j
 
 
 # ---------------------------------------------------------------- step 3: partition
 
 
-@_inner
+@inner
 def _goes_left(x, is_factor, node, goes_left):
     if np.isnan(x):
         return node.missing_left
     return goes_left[np.int64(x)] if is_factor else x <= node.cut
 
 
-@jit(**_options)
+@jit(**LEAN)
 def split_nodes(columns, work, rows, nodes, goes_left, node_of_row):
     """Partition the rows of each node that is cut; number the children 0, 1, ... in `node_of_row`, -1 for leaves."""
     children = 0

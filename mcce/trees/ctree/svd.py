@@ -15,12 +15,10 @@ LAPACK's algorithms are described in Anderson et al. (1999), "LAPACK Users' Guid
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 
 from mcce._utils import Floats, jit
+from mcce.trees.kernels import LEAN, inner
 
 # mypy: disable-error-code="no-untyped-def"
 
@@ -30,15 +28,13 @@ _EPS = 2.0**-53
 _TINY = np.finfo(np.float64).tiny
 _TOLERANCE = 2.0**6.625 * _EPS  # relative error of a singular value: eps^(-1/8) eps
 _SWEEPS = 6  # the number of sweeps is at most this times the squared number of rows
-_options: dict[str, Any] = {"no_rewrites": True, "no_cfunc_wrapper": True, "_nrt": False}
-_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, **_options)
 _SMALL, _LARGE = np.sqrt(_TINY), np.sqrt(1.0 / _TINY / 2.0)
 
 
 # ---------------------------------------------------------------- reflections
 
 
-@_inner
+@inner
 def _reflector(vectors, i, start):
     """Turn x, the i-th row from `start` on, into the v of I - tau vv', v[0] = 1, that maps x to (beta, 0, ...).
 
@@ -60,7 +56,7 @@ def _reflector(vectors, i, start):
     return beta, (beta - alpha) / beta
 
 
-@_inner
+@inner
 def _reflect_columns(vectors, i, start, tau, c, first):
     """Reflect the columns of c, from `first` on, by the i-th vector."""
     n = c.shape[0]
@@ -74,7 +70,7 @@ def _reflect_columns(vectors, i, start, tau, c, first):
                 c[k, j] += vectors[i, k] * product
 
 
-@_inner
+@inner
 def _reflect_rows(vectors, i, start, tau, c, first):
     """Reflect the rows of c, from `first` on, by the i-th vector; the factors in LAPACK's order for this side."""
     n = c.shape[0]
@@ -87,7 +83,7 @@ def _reflect_rows(vectors, i, start, tau, c, first):
                 c[j, k] += product * (-tau * vectors[i, k])
 
 
-@_inner
+@inner
 def _bidiagonalise(a, d, e, left, right, tau_left, tau_right):
     """Step 1: diagonal and superdiagonal; the rows of `left` and `right` get the vectors of the reflections."""
     n = d.size
@@ -106,7 +102,7 @@ def _bidiagonalise(a, d, e, left, right, tau_left, tau_right):
 # ---------------------------------------------------------------- rotations
 
 
-@_inner
+@inner
 def _rotation(f, g):
     """Return c, s, r with c f + s g = r and c g - s f = 0."""
     if g == 0.0:
@@ -122,7 +118,7 @@ def _rotation(f, g):
     return abs(f) / length, g / r, r * unit
 
 
-@_inner
+@inner
 def _rotate(rows, k, c, s):
     """Rotate the rows k and k + 1."""
     for i in range(rows.shape[1]):
@@ -130,7 +126,7 @@ def _rotate(rows, k, c, s):
         rows[k, i], rows[k + 1, i] = c * x + s * y, c * y - s * x
 
 
-@_inner
+@inner
 def _smaller_value(f, g, h):
     """Smaller singular value of the matrix (f g; 0 h)."""
     f, g, h = abs(f), abs(g), abs(h)
@@ -148,7 +144,7 @@ def _smaller_value(f, g, h):
     return half + half
 
 
-@_inner
+@inner
 def _two_by_two(f, g, h):
     """Return larger and smaller value (with signs) of (f g; 0 h), then cosine and sine on the right and on the left."""
     swapped = abs(h) > abs(f)
@@ -197,7 +193,7 @@ def _two_by_two(f, g, h):
 # ---------------------------------------------------------------- sweeps
 
 
-@_inner
+@inner
 def _least_bound(d, e):
     """Lower bound of the smallest singular value, times the root of the number of rows."""
     least = mu = abs(d[0])
@@ -209,7 +205,7 @@ def _least_bound(d, e):
     return least
 
 
-@_inner
+@inner
 def _converged(d, e, first, last, down):
     """Set a superdiagonal element to 0 if it is negligible; return whether one was, and a bound of the values."""
     end, at = (last, last - 1) if down else (first, first)
@@ -227,7 +223,7 @@ def _converged(d, e, first, last, down):
     return False, least
 
 
-@_inner
+@inner
 def _sweep(d, e, first, last, down, shift, left, right):
     """One QR sweep over the block from `first` to `last`, with a shift; rotate the vectors, kept as rows."""
     step = 1 if down else -1
@@ -265,7 +261,7 @@ def _sweep(d, e, first, last, down, shift, left, right):
     e[last - 1 if down else first] = f
 
 
-@_inner
+@inner
 def _diagonalise(d, e, left, right):
     """Step 2: turn `d` into the singular values, not in order; return whether the sweeps converged."""
     n = d.size
@@ -309,7 +305,7 @@ def _diagonalise(d, e, left, right):
     return last <= 0
 
 
-@_inner
+@inner
 def _exchange(d, left, right, i, j):
     d[i], d[j] = d[j], d[i]
     for k in range(d.size):
@@ -317,7 +313,7 @@ def _exchange(d, left, right, i, j):
         right[i, k], right[j, k] = right[j, k], right[i, k]
 
 
-@_inner
+@inner
 def _order(d, left, right):
     """Step 3: make the values positive and sort them, and the vectors.
 
@@ -344,7 +340,7 @@ def _order(d, left, right):
             _exchange(d, left, right, i, first)
 
 
-@jit(**_options)
+@jit(**LEAN)
 def _decompose(a, d, e, left, right, left_vectors, right_vectors, tau_left, tau_right):
     """All steps; `left` and `right` are the identity before, the singular vectors afterwards: columns, and rows.
 

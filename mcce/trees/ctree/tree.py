@@ -23,15 +23,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from mcce._utils import Bools, Floats, Ints
-from mcce.exceptions import InputError, spell
 from mcce.table import Column, Feature, Table
-from mcce.trees.cart import CartTree
+from mcce.trees.cart import CartTree, check_known
 from mcce.trees.ctree import kernels
 from mcce.trees.ctree.independence import chi_square, quadratic
-from mcce.trees.ctree.kernels import LEAF
+from mcce.trees.kernels import LEAF
 from mcce.trees.preorder import as_cart
 
-_NEARLY = 1 - 1e-9
 _MOST_FREEDOM = 100  # above this size the last bits of a statistic are not worth a large decomposition
 
 
@@ -199,10 +197,7 @@ def grow_ctree(
     >>> tree.n_leaves, tree.leaf(np.array([[3.0], [30.0]])).tolist()
     (2, [0, 1])
     """
-    if np.isnan(target.values).any():
-        raise InputError(
-            f"the target {spell(target.feature.name)} of a tree has missing values; model them separately."
-        )
+    check_known(target)
     data = _read(given, target)
     start, size = np.zeros(1, dtype=np.int64), np.array([target.values.size])
     levels: list[_Level] = []
@@ -246,7 +241,7 @@ def _is_tied(statistics: Floats) -> Bools:
     """Return which variables of a node have the same statistic as another one, up to rounding."""
     order = np.argsort(statistics, axis=1)
     ordered = np.take_along_axis(statistics, order, axis=1)
-    close = (ordered[:, :-1] > 0) & (ordered[:, :-1] > _NEARLY * ordered[:, 1:])
+    close = (ordered[:, :-1] > 0) & (ordered[:, :-1] > kernels.NEARLY * ordered[:, 1:])
     nothing = np.zeros((len(statistics), min(statistics.shape[1], 1)), dtype=np.bool_)
     tied = np.empty(statistics.shape, dtype=np.bool_)
     np.put_along_axis(tied, order, np.hstack([close, nothing]) | np.hstack([nothing, close]), axis=1)

@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit
 
 from mcce._utils import jit
+from mcce.trees.kernels import LEAF, LEAN, inner
 
 UNKNOWN, LEFT, ABSENT, RIGHT = 0, 1, 2, 3  # the last three as in R's table `csplit`
-LEAF = -1
 MAX_DEPTH = 30  # numbers of deeper nodes do not fit into R's integers
 _SORTED_BY_INSERTION = 11
 _SMALLEST_GAIN = 1e-10  # share of the largest improvement in the tree so far
@@ -60,10 +59,7 @@ Work = namedtuple(
     "path stage middle last bound",
 )
 
-# without allocations, slices and array expressions, which take long to compile; integers begin as int64, because a
-# kernel is compiled again for each other type of integer
-_options = {"no_rewrites": True, "no_cfunc_wrapper": True, "_nrt": False}
-_inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, **_options)
+# integers begin as int64, because a kernel is compiled again for each other type of integer
 
 
 def scratch(n: int, n_classes: int, width: int) -> Work:
@@ -96,7 +92,7 @@ def scratch(n: int, n_classes: int, width: int) -> Work:
 # ---------------------------------------------------------------- order of rows
 
 
-@jit(**_options)
+@jit(**LEAN)
 def sort_as_r(key, row, waiting):
     """Sort `key` in place, and `row` along with it, by quicksort around the median of first, middle and last value.
 
@@ -142,7 +138,7 @@ def sort_as_r(key, row, waiting):
         n_waiting += 2
 
 
-@_inner
+@inner
 def _read_known(columns, j, start, end, y, work):
     """Copy value, response and row of the node's rows in which column j is known, sorted by it if it has an order."""
     m = np.int64(0)
@@ -158,7 +154,7 @@ def _read_known(columns, j, start, end, y, work):
 # ------------------------------------------------------- cuts: numeric response
 
 
-@_inner
+@inner
 def _cut_numbers(x, y, m, minbucket):
     """Best cut of a sorted column: decrease of the sum of squares, entry before the cut, sign (-1: small goes left)."""
     total = 0.0
@@ -178,7 +174,7 @@ def _cut_numbers(x, y, m, minbucket):
     return best, at, below
 
 
-@_inner
+@inner
 def _sort_levels(key, order, n):
     """Sort the first n levels in `order` by their key, stably."""
     for i in range(1, n):
@@ -190,7 +186,7 @@ def _sort_levels(key, order, n):
         order[j + 1] = level
 
 
-@_inner
+@inner
 def _levels_numbers(m, n_levels, minbucket, work):
     """Best cut of the levels in the order of their means: decrease of the sum of squares, whether there is a cut."""
     total = 0.0
@@ -230,7 +226,7 @@ def _levels_numbers(m, n_levels, minbucket, work):
 # ---------------------------------------------------------- cuts: classes
 
 
-@_inner
+@inner
 def _gini(weight, counts, total):
     """Gini index of a group of rows, times its weight, added up class by class."""
     index = 0.0
@@ -240,7 +236,7 @@ def _gini(weight, counts, total):
     return index
 
 
-@_inner
+@inner
 def _gini_of_both(weight, in_left, in_right, left, right):
     """Weighted Gini index of both sides; the order of the terms is R's."""
     index = 0.0
@@ -252,7 +248,7 @@ def _gini_of_both(weight, in_left, in_right, left, right):
     return index
 
 
-@_inner
+@inner
 def _is_lower_class(weight, in_left, in_right, left, right):
     """Whether the mean class number is lower on the left."""
     mean_left = mean_right = 0.0
@@ -262,7 +258,7 @@ def _is_lower_class(weight, in_left, in_right, left, right):
     return mean_left < mean_right
 
 
-@_inner
+@inner
 def _cut_classes(m, minbucket, weight, work):
     """Best cut of a sorted column: decrease of the Gini index, entry before the cut, sign (-1: small goes left)."""
     x, y, in_left, in_right = work.x, work.y, work.in_left, work.in_right
@@ -290,7 +286,7 @@ def _cut_classes(m, minbucket, weight, work):
     return undivided - best, at, below
 
 
-@_inner
+@inner
 def _levels_classes(m, n_levels, minbucket, weight, work):
     """Best partition of the levels: decrease of the Gini index, whether there is a partition.
 
@@ -361,7 +357,7 @@ def _levels_classes(m, n_levels, minbucket, weight, work):
 # ------------------------------------------------------------------- surrogates
 
 
-@_inner
+@inner
 def _surrogate_cut(x, row, m, side, n_left, n_right):
     """Cut of a sorted column that agrees best with the primary split: rows that agree, entry before the cut, sign.
 
@@ -388,7 +384,7 @@ def _surrogate_cut(x, row, m, side, n_left, n_right):
     return best, at, below
 
 
-@_inner
+@inner
 def _surrogate_levels(m, n_levels, work):
     """Send each level with the majority of its rows, on ties with that of all; return the number of rows that agree.
 
@@ -417,7 +413,7 @@ def _surrogate_levels(m, n_levels, work):
     return agree if known - agree >= _LEAST_ROWS else np.int64(0)
 
 
-@_inner
+@inner
 def _insert_surrogate(splits, sides, first, n_listed, most, improve):
     """Make room among the listed surrogates, best first, after equally good ones; return place and new number.
 
@@ -438,7 +434,7 @@ def _insert_surrogate(splits, sides, first, n_listed, most, improve):
     return first + at, last + 1
 
 
-@_inner
+@inner
 def _find_surrogates(columns, rules, y, splits, sides, work, start, end, primary, n_left, n_right):
     """List the splits of other columns that agree best with the primary one after it; return their number."""
     n_listed = no_rows = np.int64(0)
@@ -467,7 +463,7 @@ def _find_surrogates(columns, rules, y, splits, sides, work, start, end, primary
 # ------------------------------------------------------------- one node
 
 
-@_inner
+@inner
 def _write_split(splits, sides, at, variable, n, below, improve, cut, adjusted, work, n_levels):
     split = splits[at]
     split.variable, split.n, split.below, split.improve = variable, n, below, improve
@@ -476,7 +472,7 @@ def _write_split(splits, sides, at, variable, n, below, improve, cut, adjusted, 
         sides[at, c] = work.sides[c]
 
 
-@_inner
+@inner
 def _search(columns, rules, y, splits, sides, work, start, end, risk, at_split, largest):
     """Write the best split of a node, if it has one; `largest` is the largest improvement in the tree so far."""
     best = 0.0
@@ -486,9 +482,9 @@ def _search(columns, rules, y, splits, sides, work, start, end, risk, at_split, 
         cut, at, below = 0.0, np.int64(-1), np.int64(0)
         if n_levels:
             if rules.n_classes:
-                improve, found = _levels_classes(m, n_levels, rules.minbucket, rules.weight, work)
+                improve, has_cut = _levels_classes(m, n_levels, rules.minbucket, rules.weight, work)
             else:
-                improve, found = _levels_numbers(m, n_levels, rules.minbucket, work)
+                improve, has_cut = _levels_numbers(m, n_levels, rules.minbucket, work)
         else:
             if m < 2 * rules.minbucket or work.x[0] == work.x[m - 1]:
                 continue
@@ -496,8 +492,8 @@ def _search(columns, rules, y, splits, sides, work, start, end, risk, at_split, 
                 improve, at, below = _cut_classes(m, rules.minbucket, rules.weight, work)
             else:
                 improve, at, below = _cut_numbers(work.x, work.y, m, rules.minbucket)
-            found = at >= 0
-        if not found:
+            has_cut = at >= 0
+        if not has_cut:
             continue
         if rules.n_classes == 0:
             improve /= risk
@@ -510,7 +506,7 @@ def _search(columns, rules, y, splits, sides, work, start, end, risk, at_split, 
     return best > 0.0, largest
 
 
-@_inner
+@inner
 def _side_of(x, split, sides, n_levels):
     """Where a split sends a value."""
     if np.isnan(x):
@@ -521,7 +517,7 @@ def _side_of(x, split, sides, n_levels):
     return LEFT if (x < split.cut) == (split.below < 0) else RIGHT
 
 
-@_inner
+@inner
 def _partition(columns, work, start, end, side):
     """Put the rows of one side first, keeping their order, in all lists of rows; return where the others begin."""
     begin_others = start
@@ -540,7 +536,7 @@ def _partition(columns, work, start, end, side):
     return begin_others
 
 
-@_inner
+@inner
 def _split_node(columns, rules, y, nodes, splits, sides, work, node, primary):
     """Find the surrogates of a node's primary split and partition its rows; return the ends of the two sides.
 
@@ -579,7 +575,7 @@ def _split_node(columns, rules, y, nodes, splits, sides, work, node, primary):
     return middle, _partition(columns, work, middle, end, np.int64(RIGHT))
 
 
-@_inner
+@inner
 def _add_node(columns, rules, y, nodes, work, node, number, start, end, complexity):
     """Write a node without a split: its rows, value and risk.
 
@@ -613,7 +609,7 @@ def _add_node(columns, rules, y, nodes, work, node, number, start, end, complexi
 # ---------------------------------------------------------------- the whole tree
 
 
-@_inner
+@inner
 def _close(nodes, node, complexity):
     """Make the node a leaf."""
     leaf = nodes[node]
@@ -622,7 +618,7 @@ def _close(nodes, node, complexity):
     leaf.complexity, leaf.branch_risk = complexity, leaf.risk
 
 
-@_inner
+@inner
 def _weakest_link(nodes, node):
     """Decrease of risk per split of a branch, without its weaker side, then without both, if their decrease is smaller.
 
@@ -646,7 +642,7 @@ def _weakest_link(nodes, node):
     return link
 
 
-@jit(**_options)
+@jit(**LEAN)
 def grow_nodes(columns, rules, y, nodes, splits, sides, work, node_of_row):
     """Grow the tree depth first; return the numbers of nodes and splits.
 
@@ -665,12 +661,12 @@ def grow_nodes(columns, rules, y, nodes, splits, sides, work, node_of_row):
         start, end = nodes[node].start, nodes[node].start + nodes[node].n
         if stage[depth] == 0:
             bound = min(nodes[node].risk, nodes[node].complexity)
-            found = False
+            has_cut = False
             if nodes[node].n >= rules.minsplit and bound > alpha and depth < rules.maxdepth:
-                found, largest = _search(
+                has_cut, largest = _search(
                     columns, rules, y, splits, sides, work, start, end, nodes[node].risk, n_splits, largest
                 )
-            if not found:
+            if not has_cut:
                 _close(nodes, node, alpha)
                 depth -= 1
                 continue
@@ -714,7 +710,7 @@ def grow_nodes(columns, rules, y, nodes, splits, sides, work, node_of_row):
     return n_nodes, n_splits
 
 
-@jit(**_options)
+@jit(**LEAN)
 def route_rows(matrix, nodes, splits, sides, n_levels, may_stay, node_of_row):
     """Route the columns of `matrix`: by primary split, surrogates, larger child; else they stay, or go left."""
     for i in range(node_of_row.size):

@@ -26,10 +26,11 @@ import pandas as pd
 from mcce._utils import Bools, Floats, Ints
 from mcce.exceptions import InputError, spell
 from mcce.table import Column, Feature, Table
-from mcce.trees.cart import CartTree
+from mcce.trees.cart import CartTree, check_known
+from mcce.trees.kernels import LEAF
 from mcce.trees.preorder import as_cart
 from mcce.trees.rpart import kernels
-from mcce.trees.rpart.kernels import LEAF, LEFT, MAX_DEPTH
+from mcce.trees.rpart.kernels import LEFT, MAX_DEPTH
 
 MAX_SUBSET_LEVELS = 14  # rpart tries all subsets of the levels for three and more classes
 
@@ -183,10 +184,7 @@ def grow_rpart(
     >>> tree.n_leaves, tree.leaf(np.array([[3.0], [30.0]])).tolist()
     (2, [0, 1])
     """
-    if np.isnan(target.values).any():
-        raise InputError(
-            f"the target {spell(target.feature.name)} of a tree has missing values; model them separately."
-        )
+    check_known(target)
     if not 0 <= maxdepth <= MAX_DEPTH:
         raise InputError(f"maxdepth is {maxdepth}; a tree of rpart has a depth of up to {MAX_DEPTH}.")
     minsplit, minbucket = control(minsplit, minbucket)

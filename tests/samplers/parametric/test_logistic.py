@@ -148,22 +148,7 @@ def test_bootstrap_variance_matches_the_likelihood(sampler):
     assert 0.67 < np.std(boot) / np.std(fresh) < 1.5
 
 
-# ---- restricted draws and levels without training rows
-
-
-@ALL
-def test_within_renormalises(sampler):
-    given, target = encode(ordered_data())
-    fitted, n = sampler.fit(given, target), 6000
-    rows = at(given, [0.4], n)
-    p = fitted.probabilities(rows)[0]
-    levels = np.tile([True, False, True, True], (n, 1))
-    levels[::4] = [True, False, False, False]
-    drawn, rejected = draw(fitted, rows, Within(low=np.ones(n), levels=levels))
-    assert rejected[::4].all()
-    kept = drawn[~rejected]
-    expected = p[2:] / p[2:].sum() * kept.size
-    assert stats.chisquare([(kept == v).sum() for v in (2, 3)], expected).pvalue > LEVEL
+# ---- levels without training rows
 
 
 @ALL

@@ -6,9 +6,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 from scipy import stats
 
-from mcce.rng import RowStreams
 from mcce.samplers.pmm import PmmSampler
-from mcce.samplers.within import Within
 from tests.samplers.parametric.fixtures import at
 from tests.samplers.parametric.test_linear import LEVEL, draw, linear_data
 
@@ -60,13 +58,3 @@ def test_far_outside_the_data_draws_the_donors_of_that_end(x):
     drawn, _ = draw(sampler, at(given, [x, 0.0], 300))
     assert set(drawn) == set(target.values[last])
     assert np.isfinite(sampler.distribution(at(given, [x, 0.0], 4)).log_density(target.values[last])).all()
-
-
-def test_restricted_draws_are_allowed_donors_or_rejected():
-    given, target = linear_data(n=200)
-    fitted = PmmSampler(n_donors=5).fit(given, target)
-    within = Within(low=np.full(200, 2.5))
-    drawn, rejected = fitted.distribution(given).sample(RowStreams.from_seed(1, 200), within)
-    np.testing.assert_array_equal(rejected, fitted.distribution(given).probability(within) == 0.0)
-    assert (drawn[~rejected] >= 2.5).all()
-    assert np.isin(drawn[~rejected], target.values).all()

@@ -1,8 +1,6 @@
-"""Conditional inference trees: growth, missing values, unusual input, and the interface of the tree."""
+"""Conditional inference trees: growth, missing values and unusual input."""
 
 from __future__ import annotations
-
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -161,31 +159,3 @@ def test_missing_response_raises():
     given, target = encode(simulated())
     with pytest.raises(InputError, match="'y' of a tree has missing values"):
         grow_ctree(given, Column(target.feature, np.where(np.arange(400) < 3, np.nan, target.values)))
-
-
-# ---------------------------------------------------------------- the interface of the tree
-
-
-def test_nodes_describe_the_leaves():
-    """Leaves found by reading the table of nodes."""
-    given, target = encode(simulated())
-    tree = grow_ctree(given, target, mincriterion=0.5, minbucket=3)
-    nodes = tree.nodes().set_index("node")
-    children = nodes.groupby("parent", sort=False).groups
-    for row, leaf in zip(given.matrix, tree.training_leaf):
-        node = 1
-        while not nodes.loc[node, "is_leaf"]:
-            value, levels = row[nodes.loc[node, "variable"]], nodes.loc[node, "left_levels"]
-            goes_left = value <= nodes.loc[node, "cut"] if levels is None else value in levels
-            node = children[node][0 if goes_left else 1]
-        rows = np.flatnonzero(tree.training_leaf == leaf)
-        assert nodes.loc[node, "n"] == rows.size
-        assert nodes.loc[node, "value"] == pytest.approx(target.values[rows].mean())
-
-
-def test_tree_survives_pickle():
-    given, target = encode(simulated())
-    tree = grow_ctree(given, target)
-    again = pickle.loads(pickle.dumps(tree))
-    assert np.array_equal(again.leaf(given.matrix), tree.leaf(given.matrix))
-    pd.testing.assert_frame_equal(again.nodes(), tree.nodes())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 
 import numpy as np
@@ -13,14 +12,7 @@ from mcce.exceptions import InputError
 from mcce.table import Schema
 from mcce.trees.rpart import grow_rpart, kernels
 from mcce.trees.rpart import tree as rpart
-
-
-def table(frame, response="y"):
-    """Encode a frame; return the predictors and the response."""
-    encoded = Schema.from_data(frame).encode(frame)
-    at = encoded.names.index(response)
-    return encoded.select([j for j in range(len(encoded.names)) if j != at]), encoded.column(at)
-
+from tests.trees.ctree.ctree_cases import encode
 
 # ------------------------------------------------------------------ the settings
 
@@ -35,7 +27,7 @@ def test_minsplit_and_minbucket_set_each_other(given, expected):
 
 def test_surrogates_do_not_matter_for_complete_numbers():
     rng = np.random.default_rng(1)
-    given, target = table(pd.DataFrame(rng.normal(size=(500, 4)), columns=["a", "b", "c", "y"]))
+    given, target = encode(pd.DataFrame(rng.normal(size=(500, 4)), columns=["a", "b", "c", "y"]))
     rich, poor = grow_rpart(given, target, cp=0.0), grow_rpart(given, target, cp=0.0, maxsurrogate=0)
     assert rich.node["n_surrogates"].sum() > 0
     assert poor.node["n_surrogates"].sum() == 0
@@ -46,7 +38,7 @@ def test_surrogates_do_not_matter_for_complete_numbers():
 @pytest.mark.parametrize("depth", [0, 1, 4])
 def test_depth_is_limited(depth):
     rng = np.random.default_rng(1)
-    given, target = table(pd.DataFrame(rng.normal(size=(500, 3)), columns=["a", "b", "y"]))
+    given, target = encode(pd.DataFrame(rng.normal(size=(500, 3)), columns=["a", "b", "y"]))
     assert grow_rpart(given, target, cp=0.0, minbucket=1, maxdepth=depth).nodes()["depth"].max() == depth
 
 
@@ -58,16 +50,16 @@ def many_levels(k):
 
 
 def test_all_subsets_of_fourteen_levels_are_tried():
-    tree = grow_rpart(*table(many_levels(14)))
+    tree = grow_rpart(*encode(many_levels(14)))
     assert tree.nodes()["is_leaf"].sum() == tree.n_leaves == 3
     assert tree.node["risk"][tree.node["variable"] < 0].tolist() == [0.0, 0.0, 0.0]
 
 
 def test_many_levels_are_allowed_if_unused_ordered_or_for_two_classes():
     frame = many_levels(15)
-    assert grow_rpart(*table(frame[frame["job"] != "l14"].reset_index(drop=True))).n_leaves == 3
-    assert grow_rpart(*table(frame.assign(job=frame["job"].cat.as_ordered()))).n_leaves > 1
-    assert grow_rpart(*table(frame.assign(y=np.where(frame["y"] == "u", "u", "v")))).n_leaves == 2
+    assert grow_rpart(*encode(frame[frame["job"] != "l14"].reset_index(drop=True))).n_leaves == 3
+    assert grow_rpart(*encode(frame.assign(job=frame["job"].cat.as_ordered()))).n_leaves > 1
+    assert grow_rpart(*encode(frame.assign(y=np.where(frame["y"] == "u", "u", "v")))).n_leaves == 2
 
 
 SMALL = pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, 2.0]})
@@ -87,14 +79,14 @@ SMALL = pd.DataFrame({"a": [1.0, 2.0], "y": [1.0, 2.0]})
 )
 def test_refusals(frame, settings, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        grow_rpart(*table(frame), **settings)
+        grow_rpart(*encode(frame), **settings)
 
 
 # ------------------------------------------------------------------ small tables
 
 
 def test_no_predictors_give_a_single_leaf():
-    given, target = table(pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.0, 5.0, 9.0]}))
+    given, target = encode(pd.DataFrame({"a": [1.0, 2.0, 3.0], "y": [1.0, 5.0, 9.0]}))
     tree = grow_rpart(given.first(0), target)
     assert tree.n_leaves == 1
     assert tree.training_leaf.tolist() == [0, 0, 0]
@@ -103,14 +95,14 @@ def test_no_predictors_give_a_single_leaf():
 
 @pytest.mark.parametrize("y", [[2.0] * 30, ["a"] * 30])
 def test_constant_target_gives_a_single_leaf(y):
-    tree = grow_rpart(*table(pd.DataFrame({"a": np.arange(30.0), "y": y})), cp=0.0)
+    tree = grow_rpart(*encode(pd.DataFrame({"a": np.arange(30.0), "y": y})), cp=0.0)
     assert tree.n_leaves == 1
     assert np.isnan(tree.node["complexity"][0])
 
 
 def test_unused_levels_of_the_target_are_ignored():
     y = pd.Categorical.from_codes([1] * 20 + [3] * 20, ["never", "a", "neither", "b", "nor"])
-    nodes = grow_rpart(*table(pd.DataFrame({"a": np.arange(40.0), "y": y}))).nodes()
+    nodes = grow_rpart(*encode(pd.DataFrame({"a": np.arange(40.0), "y": y}))).nodes()
     assert nodes["cut"][0] == 19.5
     assert nodes["value"].tolist() == [1.0, 1.0, 3.0]
 
@@ -118,7 +110,7 @@ def test_unused_levels_of_the_target_are_ignored():
 def test_cut_between_neighbouring_floats_that_separates_nothing_is_skipped():
     """R grows empty leaves up to the maximal depth and then prunes them all."""
     x = 1.0 + np.repeat([0.0, 1.0], 20) * 2.0**-52
-    given, target = table(pd.DataFrame({"a": x, "y": np.repeat([0.0, 1.0], 20)}))
+    given, target = encode(pd.DataFrame({"a": x, "y": np.repeat([0.0, 1.0], 20)}))
     for cp in (0.0, -1.0):
         tree = grow_rpart(given, target, cp=cp)
         assert tree.n_leaves == 1
@@ -140,10 +132,10 @@ def test_column_without_levels_is_ignored(place, response, ordered):
     }
     frame["y"] = answers[response]
     frame.loc[rng.random(n) < 0.1, "age"] = np.nan  # so that surrogates are searched
-    expected = grow_rpart(*table(frame))
+    expected = grow_rpart(*encode(frame))
     assert expected.n_leaves > 2
     frame.insert(place, "nothing", pd.Categorical([None] * n, categories=[], ordered=ordered))
-    tree = grow_rpart(*table(frame))
+    tree = grow_rpart(*encode(frame))
     others = np.delete(np.arange(3), place)
     inner = expected.node["variable"] >= 0
     np.testing.assert_array_equal(tree.node["variable"][inner], others[expected.node["variable"][inner]])
@@ -166,7 +158,7 @@ def gaps():
 
 
 def test_rows_with_a_missing_value_follow_the_surrogate(gaps):
-    given, target = table(gaps)
+    given, target = encode(gaps)
     tree = grow_rpart(given, target, maxdepth=1)
     surrogate = tree.split[1]
     assert surrogate["variable"] == 1
@@ -177,9 +169,9 @@ def test_rows_with_a_missing_value_follow_the_surrogate(gaps):
 
 
 def test_row_without_values_is_excluded_from_growing_but_has_a_leaf(gaps):
-    given, target = table(gaps)
+    given, target = encode(gaps)
     tree = grow_rpart(given, target)
-    without = grow_rpart(*table(gaps.iloc[1:].reset_index(drop=True)))
+    without = grow_rpart(*encode(gaps.iloc[1:].reset_index(drop=True)))
     pd.testing.assert_frame_equal(tree.nodes(), without.nodes())
     assert tree.node["n"][0] == 200
     assert tree.rows_in(0).size == 201
@@ -188,7 +180,7 @@ def test_row_without_values_is_excluded_from_growing_but_has_a_leaf(gaps):
 
 def test_row_without_a_majority_stays_in_its_node_but_has_a_leaf():
     x = np.r_[np.arange(20.0), np.nan]
-    given, target = table(pd.DataFrame({"x": x, "const": 1.0, "y": np.r_[np.repeat([0.0, 1.0], 10), 5.0]}))
+    given, target = encode(pd.DataFrame({"x": x, "const": 1.0, "y": np.r_[np.repeat([0.0, 1.0], 10), 5.0]}))
     tree = grow_rpart(given, target, maxdepth=1)
     assert tree.node["n"].tolist() == [21, 10, 10]
     assert tree.node_of(given.matrix)[20] == tree.training_node[20] == 0
@@ -198,7 +190,7 @@ def test_row_without_a_majority_stays_in_its_node_but_has_a_leaf():
 
 @pytest.mark.parametrize("y", [[1.0, 2.0, 3.0, 4.0, 5.0], list("abcab")])
 def test_all_missing_rows_give_a_single_leaf(y):
-    given, target = table(pd.DataFrame({"x": [np.nan] * 5, "y": y}))
+    given, target = encode(pd.DataFrame({"x": [np.nan] * 5, "y": y}))
     tree = grow_rpart(given, target)
     assert tree.n_leaves == 1
     assert tree.training_leaf.tolist() == [0, 0, 0, 0, 0]
@@ -207,39 +199,13 @@ def test_all_missing_rows_give_a_single_leaf(y):
 # ------------------------------------------------------------------ the interface of the tree
 
 
-def test_nodes_describe_the_leaves(gaps):
-    """Leaves found by reading the table of nodes."""
-    gaps = gaps.dropna().assign(job=np.resize(list("abc"), 184))
-    given, target = table(gaps.assign(y=gaps["y"] + 3 * (gaps["job"] == "b")))
-    tree = grow_rpart(given, target, cp=0.0, minbucket=2)
-    nodes = tree.nodes().set_index("node")
-    children = nodes.groupby("parent", sort=False).groups
-    for row, leaf in zip(given.matrix, tree.training_leaf):
-        node = 1
-        while not nodes.loc[node, "is_leaf"]:
-            value, levels = row[nodes.loc[node, "variable"]], nodes.loc[node, "left_levels"]
-            goes_left = value < nodes.loc[node, "cut"] if levels is None else value in levels
-            node = children[node][0 if goes_left else 1]
-        rows = np.flatnonzero(tree.training_leaf == leaf)
-        assert nodes.loc[node, "n"] == rows.size
-        assert nodes.loc[node, "value"] == pytest.approx(target.values[rows].mean())
-
-
 def test_training_rows_are_routed_to_their_leaves(gaps):
-    given, target = table(gaps)
+    given, target = encode(gaps)
     tree = grow_rpart(given, target, cp=0.0, minbucket=2)
     np.testing.assert_array_equal(tree.leaf(given.matrix), tree.training_leaf)
     np.testing.assert_array_equal(tree.node_of(given.matrix), tree.training_node)
     for node in range(tree.node.size):
         assert tree.rows_in(node).size == tree.node["n"][node] + (0 in tree.rows_in(node))
-
-
-def test_tree_survives_pickle(gaps):
-    given, target = table(gaps)
-    tree = grow_rpart(given, target, cp=0.0)
-    again = pickle.loads(pickle.dumps(tree))
-    assert np.array_equal(again.leaf(given.matrix), tree.leaf(given.matrix))
-    pd.testing.assert_frame_equal(again.nodes(), tree.nodes())
 
 
 @pytest.mark.parametrize("names", [[], ["x"], ["job"], ["x", "z", "job", "sex"]])
@@ -260,11 +226,13 @@ def test_kernels_are_compiled_once_for_any_table(names, response):
 
 def test_columns_are_sorted_once_for_all_trees_of_a_table(monkeypatch):
     rng = np.random.default_rng(1)
-    given, target = table(pd.DataFrame(rng.normal(size=(50, 4)), columns=["a", "b", "c", "y"]))
+    given, target = encode(pd.DataFrame(rng.normal(size=(50, 4)), columns=["a", "b", "c", "y"]))
     sorted_columns = []
     sort = rpart.sort_column
     monkeypatch.setattr(rpart, "sort_column", lambda *args: sorted_columns.append(1) or sort(*args))
     several = [grow_rpart(given.first(k), target, minbucket=2) for k in (1, 2, 3)]
     assert len(sorted_columns) == 4
-    alone = grow_rpart(*table(pd.DataFrame(given.matrix, columns=["a", "b", "c"]).assign(y=target.values)), minbucket=2)
+    alone = grow_rpart(
+        *encode(pd.DataFrame(given.matrix, columns=["a", "b", "c"]).assign(y=target.values)), minbucket=2
+    )
     assert np.array_equal(several[-1].training_leaf, alone.training_leaf)
