@@ -203,8 +203,14 @@ def is_whole(value: object) -> bool:
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value is a real number, not a boolean."""
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_, np.timedelta64))
+    """Return whether a value is a real number that a float can be, not a boolean."""
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_, np.timedelta64)):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def check_count(value: Any, name: str, least: int = 1, most: int | None = None) -> int:

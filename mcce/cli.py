@@ -26,7 +26,7 @@ import pandas as pd
 from mcce._utils import atomic_path
 from mcce.constraints import allow, no_copies
 from mcce.counterfactuals import ALREADY, Counterfactuals
-from mcce.exceptions import InputError, MCCEError, did_you_mean, listing
+from mcce.exceptions import InputError, MCCEError, did_you_mean, listing, spell
 from mcce.explainer import MCCE, load
 from mcce.model import Interval
 from mcce.report.text import value_text
@@ -243,14 +243,14 @@ def read_job(path: str) -> dict[str, Any]:
         import tomli as tomllib
     try:
         job = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except ValueError as error:  # not TOML, or not UTF-8
+    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or nested too deep
         raise InputError(f"{path} is not a TOML file: {error}.") from error
     for key, value in job.items():
         if key not in KEYS:
             raise InputError(f"{path} has the key {key!r}, which a job does not have; {did_you_mean(key, KEYS)}")
-        if not isinstance(value, KEYS[key]):
+        if not isinstance(value, KEYS[key]) or (isinstance(value, str) and "\0" in value):
             kind = "a text, the name of a file" if KEYS[key] is str else f"a table, [{key}]"
-            raise InputError(f"{key} of {path} is {value!r}; it must be {kind}.")
+            raise InputError(f"{key} of {path} is {spell(value)}; it must be {kind}.")
     folder = Path(path).parent
     return {key: str(folder / value) if KEYS[key] is str else value for key, value in job.items()}
 
@@ -294,9 +294,9 @@ def read_table(job: Mapping[str, Any], key: str) -> pd.DataFrame:
     )
     try:
         return pd.read_csv(job[key], **options)
-    except OSError:
-        raise
     except Exception as error:  # arguments from outside may raise anything
+        if isinstance(error, OSError) and error.filename:
+            raise
         raise InputError(
             f"pandas.read_csv cannot read {job[key]} ({type(error).__name__}: {error}); see [read_csv]."
         ) from error

@@ -200,6 +200,8 @@ class Counterfactuals:
         )
         if "below_floor" in self.measures and self.measures["below_floor"].iloc[row]:
             level, floor = self.measures["plausibility"].iloc[row], value_text(self.settings["floor"], 3)
+            if level >= self.settings["floor"]:  # rows with a harmful change are marked, too
+                return f"{sentence} One of its changes may make the decision worse; no answer without one was found."
             share = f"a share of {value_text(level, 3)}" if level > 0.0 else "none"
             sentence += f" It is not plausible: {share} of the real rows is as unusual, and {floor} was required."
         return sentence

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 import pickle
 import time
+import zlib
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from io import BytesIO
 from os import PathLike
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -168,7 +171,7 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
         frame = as_frame(X, "X")
         decision = bind(self.model, self.decision, margins=False)
         wanted = predictions = None
-        if self.condition_on_decision:
+        if self.condition_on_decision and frame.size:  # the generator refuses an empty table
             answer = decision.answer(X, "the training rows")
             check_wanted(answer, decision.text)
             wanted, predictions = answer.wanted, answer.prediction
@@ -419,7 +422,7 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
             floor=options.get("floor", 0.05),
             diverse=options.get("diverse", False),
             independent=options.get("independent", False),
-            max_changes=np.inf if max_changes is None else check_count(max_changes, "max_changes"),
+            max_changes=np.inf if max_changes is None else min(check_count(max_changes, "max_changes"), n_columns),
             max_steps=np.inf
             if max_gower is None
             else n_columns * check_number(max_gower, "max_gower", 0.0) * (1 + 1e-12),
@@ -535,7 +538,7 @@ def load(path: str | PathLike[str], model: Any = None) -> MCCE:
     `model` replaces the saved one, and is needed if that could not be saved.
     """
     try:
-        content = joblib.load(path)
+        content = joblib.load(BytesIO(zlib.decompress(Path(path).read_bytes())))  # joblib checks no sum
     except OSError:
         raise
     except Exception as error:
@@ -550,6 +553,14 @@ def load(path: str | PathLike[str], model: Any = None) -> MCCE:
     if model is None and content["model"] is None:
         message = f"{str(path)!r} holds no model, because it could not be saved; give it: load(path, model=...)."
         raise InputError(message)
+    if model is None:
+        try:
+            model = pickle.loads(content["model"])
+        except Exception as error:  # pickle raises many kinds
+            raise InputError(
+                f"the model in {str(path)!r} cannot be loaded ({type(error).__name__}: {error}); install its packages, "
+                "or give it: load(path, model=...)."
+            ) from error
     explainer = MCCE.__new__(MCCE)
-    explainer.__setstate__({**content["state"], "model": pickle.loads(content["model"]) if model is None else model})
+    explainer.__setstate__({**content["state"], "model": model})
     return explainer

@@ -143,6 +143,12 @@ CALLS = [
         "the model <lambda>, queried with 60 rows (the training rows), returned 'yes', which is not a number that "
         "an interval could contain. For a model that returns class labels give the wanted label as the decision.",
     ),
+    (
+        fit(lambda rows: [{"yes": 1}] * len(rows), decision="yes"),
+        "the model <lambda>, queried with 60 rows (the training rows), returned {'yes': 1}, which is not a class "
+        "label; return a number or a text per row.",
+    ),
+    (fit(rows=X.head(0)), "X has 0 rows and 6 columns; give at least one of each."),
     (fit(LinearRegression), "model is the class LinearRegression; give a fitted LinearRegression object."),
     (
         fit(Bank([0.3, 0.7], ["bad", "good"])),
@@ -300,6 +306,10 @@ CALLS = [
         "diverse=True has no effect without sparse=True and n_counterfactuals of at least 2; set them.",
     ),
     (explain(max_changes=0), "max_changes is 0; it must be a whole number of at least 1."),
+    (
+        explain(max_gower=10**400),
+        f"max_gower is 1{'0' * 75} ...; it must be a number of at least 0.",
+    ),
     (explain(max_gower=-0.1), "max_gower is -0.1; it must be a number of at least 0."),
     (explain(measures="gowr"), "measures names 'gowr', which is unknown; did you mean 'gower'?"),
     (explain(measures=["L0", "L0"]), "measures names 'L0' twice; name each measure once."),
@@ -425,6 +435,10 @@ CALLS = [
         constrain("job > 3"),
         "rule 'job > 3', at character 1: the levels of 'job' have no order here; compare them by == or in [...], "
         "or make it an ordered category.",
+    ),
+    (
+        constrain("job == 1 + 1"),
+        "rule 'job == 1 + 1', at character 8: 2 is not a level of 'job'; known: 'clerk', 'manager', 'nurse'",
     ),
     (
         constrain("job == 'clark'"),

@@ -354,8 +354,10 @@ class _Evaluation:
             self.refuse(node, f"{self.called(node, value)} cannot be a level of {spell(feature.name)}.")
         if value.kind == "condition":
             return self.code(node, bool(value.data), feature)
-        is_whole = value.kind == "number" and value.data.is_integer()
-        return self.code(node, int(value.data) if is_whole else value.data, feature)
+        if value.kind == "text":
+            return self.code(node, value.data, feature)
+        number = float(value.data)
+        return self.code(node, int(number) if number.is_integer() else number, feature)
 
     def code(self, node: ast.expr, level: Any, feature: Feature) -> float:
         """Return the code of a level."""

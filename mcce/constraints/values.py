@@ -9,13 +9,12 @@ from __future__ import annotations
 import datetime
 import re
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mcce._utils import Floats
+from mcce._utils import Floats, is_number
 from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.table import Feature
 from mcce.table.dtypes import is_duration, tick_length
@@ -84,11 +83,6 @@ def _equal(level: Any, value: Any) -> bool:
         return False
 
 
-def is_number(value: Any) -> bool:
-    """Return whether a value is a finite number."""
-    return isinstance(value, Real) and not is_truth(value) and bool(np.isfinite(float(value)))
-
-
 def encode_value(feature: Feature, value: Any) -> float:
     """Return a value in the encoding of a feature; raise if the feature cannot have it."""
     if not feature.is_numeric:
@@ -96,7 +90,7 @@ def encode_value(feature: Feature, value: Any) -> float:
     if feature.is_date:
         clock = clock_of(feature)
         return float(clock.encode(np.float64(read_date(feature, value))))
-    if not is_number(value):
+    if not (is_number(value) and np.isfinite(float(value))):
         raise InputError(f"{spell(value)} is not a number, and {spell(feature.name)} holds numbers")
     return float(value)
 
@@ -144,7 +138,7 @@ def encode_step(feature: Feature, value: Any) -> float:
         clock = clock_of(feature)
         step = days * clock.day / clock.times
     else:
-        if not is_number(value):
+        if not (is_number(value) and np.isfinite(float(value))):
             raise InputError(f"{spell(value)} is not a number")
         step = float(value) / feature.unit
         if not feature.is_numeric and not step.is_integer():

@@ -84,12 +84,13 @@ class Acceptance:
         factuals = self.factuals[owner]
         return self.problem.gower.sums(self.problem.derived.reset(rows, factuals), factuals)
 
-    def plausible(self, rows: Floats, owner: Ints) -> Bools:
-        """Return which rows are at or above the floor, judged for their changes."""
+    def plausible(self, rows: Floats, owner: Ints, *, at_first_sight: bool = False) -> Bools:
+        """Return which rows are at or above the floor, judged for their changes; at first sight, by the fast parts."""
         problem = self.problem
         if problem.score is None or problem.floor == 0.0:
             return np.ones(len(rows), dtype=bool)
-        return problem.score.at_floor(rows, self.judged, owner, problem.floor)
+        n_parts = -1 if at_first_sight else None
+        return problem.score.at_floor(rows, self.judged, owner, problem.floor, n_parts=n_parts)
 
     def query(self, rows: Floats) -> Answer:
         """Return the model's answers; no row is asked for twice."""

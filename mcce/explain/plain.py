@@ -75,13 +75,16 @@ def first_valid(acceptance: Acceptance, pools: Pools, k: int, *, at_floor: bool 
         is_allowed = acceptance.admits(rows, owner)
         is_plausible = is_allowed.copy()
         if at_floor:
-            is_plausible[is_allowed] = acceptance.plausible(rows[is_allowed], owner[is_allowed])
+            is_plausible[is_allowed] = acceptance.plausible(rows[is_allowed], owner[is_allowed], at_first_sight=True)
         asked = np.unique(draws[is_ranked][is_plausible])
         asked = asked[wanted[asked] < 0]
         if asked.size:
             wanted[asked] = acceptance.query(pools.rows(asked)).wanted
+        is_wanted = is_plausible & (wanted[draws[is_ranked]] == 1)
+        if at_floor:
+            is_wanted[is_wanted] = acceptance.plausible(rows[is_wanted], owner[is_wanted])
         is_valid = np.zeros(draws.shape, dtype=bool)
-        is_valid[is_ranked] = is_plausible & (wanted[draws[is_ranked]] == 1)
+        is_valid[is_ranked] = is_wanted
         is_chosen = is_valid & (np.cumsum(is_valid, axis=1) <= k)
         is_exhausted = is_ranked.sum(axis=1) < most
         is_done = is_exhausted | (is_chosen.sum(axis=1) == k)

@@ -142,9 +142,11 @@ def _examine(acceptance: Acceptance, crossings: Crossings, best: Best, size: int
         owner = crossings.owner[examined]
         rows = acceptance.complete(crossings.rows(examined, acceptance.factuals), owner)
         may_be_returned = acceptance.admits(rows, owner)
-        may_be_returned[may_be_returned] = acceptance.plausible(rows[may_be_returned], owner[may_be_returned])
+        owner, rows = owner[may_be_returned], rows[may_be_returned]
+        may_be_returned = acceptance.plausible(rows, owner, at_first_sight=True)
         owner, rows = owner[may_be_returned], rows[may_be_returned]
         is_valid = acceptance.query(rows).wanted
+        is_valid[is_valid] = acceptance.plausible(rows[is_valid], owner[is_valid])
         owner, rows = owner[is_valid], rows[is_valid]
         is_harmed = np.zeros(owner.size, dtype=bool)
         several = np.flatnonzero(acceptance.changes(rows, owner).sum(axis=1) > 1)

@@ -185,7 +185,12 @@ class LabelDecision:
         """Query the model for every row of a table."""
         reply = self.source.query(frame, what)
         predicted = reply.column("one class label").astype(object)
-        codes, values = pd.factorize(predicted)
+        try:
+            codes, values = pd.factorize(predicted)
+        except TypeError:  # values that cannot be hashed
+            reply.refuse(
+                f"returned {spell(predicted[0])}, which is not a class label; return a number or a text per row."
+            )
         for value in values:
             if not self._is_possible(value):
                 of_classes = "" if self.classes is None else f" of {listing(self.classes)}"

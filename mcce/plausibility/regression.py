@@ -50,7 +50,10 @@ def _fit(atoms: Floats, y: Floats, room: Floats) -> tuple[Floats, float]:
     """Return the coefficients of a regression, and its largest residual in units of `room`."""
     scale = np.maximum(np.abs(atoms).max(axis=0, initial=0.0), np.finfo(np.float64).tiny)
     design = np.column_stack([atoms / scale, np.ones(len(y))]) / room[:, None]
-    coefficients, *_ = np.linalg.lstsq(design, y / room, rcond=None)
+    try:
+        coefficients, *_ = np.linalg.lstsq(design, y / room, rcond=None)
+    except np.linalg.LinAlgError:  # values that are too small to be divided by
+        return np.zeros(len(scale)), np.inf
     return coefficients[:-1] / scale, float(np.abs(y / room - design @ coefficients).max())
 
 

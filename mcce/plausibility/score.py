@@ -2,9 +2,9 @@
 
 1. The training rows are divided into two halves at random. Every part of the score is learned on one half, and gives
    each row one or several numbers, larger for more plausible rows:
-   `Cells`      for each column, how likely its value is in the leaf of a tree of all other columns;
    `Residuals`  for each number, how near its normal score is to its regression on all other numbers;
-   `Joint`      the density of all columns together, a mixture of normals times multinomials (`mcce.samplers.mixture`).
+   `Joint`      the density of all columns together, a mixture of normals times multinomials (`mcce.samplers.mixture`);
+   `Nearest`    how near the row is to its nearest real rows.
 2. The place of a number is how many of the other half's rows have one that is at most as large. A part rates a row by
    its least place, and its rating is calibrated in the same way, so that parts with many numbers and with one have the
    same say. The score of a row is its least calibrated rating; its level is the share of the other half's rows with a
@@ -16,22 +16,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri
 from sklearn.covariance import ledoit_wolf
-from sklearn.tree import DecisionTreeClassifier
 
-from mcce._utils import Bools, Floats, Ints
-from mcce.distances import changed
+from mcce._utils import Bools, Floats, Ints, jit
+from mcce.distances import Gower, changed
 from mcce.rng import derive_key
 from mcce.samplers.mixture import Mixture, product
 from mcce.table import Table
 
 MOST_ROWS = 20_000  # training rows that are read; a share of 0.05 of half of them has a standard error of 0.002
-LEAST_LEAF = 50  # rows of a leaf: a share of 0.05 is then 2.5 of them
-MOST_BINS = 24  # of a number
+N_NEAREST = 5
 
 
 class Part(Protocol):
@@ -43,68 +41,6 @@ class Part(Protocol):
 
     def numbers(self, rows: Floats) -> Floats:
         """Return the numbers of each row."""
-
-
-@dataclass(frozen=True)
-class Cells:
-    """The log share of each value among the rows in its leaf, by one tree for each column."""
-
-    columns: Ints
-    edges: tuple[Floats, ...]
-    trees: tuple[Any, ...]
-    shares: tuple[Floats, ...]
-
-    @classmethod
-    def fit(cls, table: Table, seed: int) -> Cells:
-        """Grow the trees."""
-        matrix = table.matrix
-        inputs = _filled(matrix)
-        columns, edges, trees, shares = [], [], [], []
-        for j in range(matrix.shape[1]):
-            ends = _bin_ends(matrix[:, j])
-            if ends.size < 2:
-                continue
-            bins = np.searchsorted(ends, _filled(matrix[:, [j]])[:, 0])
-            others = inputs.copy()
-            others[:, j] = 0.0
-            tree = DecisionTreeClassifier(min_samples_leaf=LEAST_LEAF, random_state=derive_key(seed, j) % 2**32)
-            tree.fit(others, bins)
-            counts = np.zeros((tree.tree_.node_count, ends.size))
-            np.add.at(counts, (tree.apply(others), bins), 1.0)
-            marginal = np.bincount(bins, minlength=ends.size) / bins.size
-            n_leaf = counts.sum(axis=1, keepdims=True)
-            columns.append(j)
-            edges.append(ends)
-            trees.append(tree.tree_)
-            shares.append(np.log((counts + marginal) / (n_leaf + 1.0)))
-        return cls(np.array(columns, dtype=np.int64), tuple(edges), tuple(trees), tuple(shares))
-
-    def numbers(self, rows: Floats) -> Floats:
-        """Return the log shares."""
-        inputs = _filled(rows)
-        log_shares = np.empty((len(rows), self.columns.size))
-        for i, (j, ends, tree, shares) in enumerate(zip(self.columns, self.edges, self.trees, self.shares)):
-            values = inputs[:, j].copy()
-            bins = np.minimum(np.searchsorted(ends, values.astype(np.float64)), ends.size - 1)
-            inputs[:, j] = 0.0
-            log_shares[:, i] = shares[tree.apply(inputs), bins]
-            inputs[:, j] = values
-        return log_shares
-
-
-def _filled(matrix: Floats) -> np.ndarray:
-    """Return rows for trees: a missing value is less than all others, which float32 must hold."""
-    return np.where(np.isnan(matrix), -1e30, np.clip(matrix, -9e29, 9e29)).astype(np.float32)
-
-
-def _bin_ends(column: Floats) -> Floats:
-    """Return the upper ends of at most 24 bins of about equal numbers of rows; the missing values are one more."""
-    present = np.float64(_filled(column[~np.isnan(column)]))
-    values = np.unique(present)
-    most = min(MOST_BINS, max(1, column.size // 4))  # scikit-learn warns of as many classes as half of the rows
-    if values.size > most:
-        values = np.unique(np.quantile(present, np.arange(1, most + 1) / most, method="higher"))
-    return values if present.size == column.size else np.concatenate([[-1e30], values])
 
 
 @dataclass(frozen=True)
@@ -183,6 +119,54 @@ class Joint:
 
 
 @dataclass(frozen=True)
+class Nearest:
+    """Minus the mean of Gower's distances to the five nearest real rows, as a sum over the columns."""
+
+    cells: Floats
+    scale: Floats
+    columns: Ints
+
+    @classmethod
+    def fit(cls, table: Table) -> Nearest:
+        """Keep the rows, column by column."""
+        return cls(np.ascontiguousarray(table.matrix.T), Gower.fit(table).scale, np.array([-1]))
+
+    def numbers(self, rows: Floats) -> Floats:
+        """Return the distances."""
+        means = np.empty(len(rows))
+        _mean_of_nearest(self.cells, self.scale, rows, min(N_NEAREST, self.cells.shape[1]), means)
+        return -means[:, None]
+
+
+@jit
+def _mean_of_nearest(cells, scale, rows, n_nearest, means):  # type: ignore[no-untyped-def]
+    """Write the mean distance of each row to the nearest of the rows in `cells`, which are stored by column."""
+    steps, nearest = np.empty(cells.shape[1]), np.empty(n_nearest)
+    for i in range(rows.shape[0]):
+        steps[:] = 0.0
+        for j in range(cells.shape[0]):
+            values, value, factor = cells[j], rows[i, j], scale[j]
+            of_missing = 0.0 if np.isnan(value) else 1.0
+            if np.isnan(value) or factor == 0.0:
+                for k in range(values.size):
+                    step = 0.0 if values[k] == value else 1.0
+                    steps[k] += step if values[k] == values[k] else of_missing
+            else:  # a loop without branches, which runs on several rows at once
+                for k in range(values.size):
+                    step = abs(values[k] - value) * factor
+                    steps[k] += step if values[k] == values[k] else of_missing
+        nearest[:] = np.inf
+        for k in range(steps.size):
+            if steps[k] < nearest[-1]:
+                at = n_nearest - 1
+                while at > 0 and nearest[at - 1] > steps[k]:
+                    nearest[at] = nearest[at - 1]
+                    at -= 1
+                nearest[at] = steps[k]
+        means[i] = nearest.mean()
+
+
+@dataclass(frozen=True)
 class Judged:
     """Factuals, and for each part the least numbers with which a cell, or the row, is no less likely than in them."""
 
@@ -200,7 +184,7 @@ class Score:
 
     Attributes
     ----------
-    parts : the parts, cheap ones first.
+    parts : the parts, cheap ones first; the last one takes most of the time.
     held_out : for each part, its numbers of the other half's rows, each column in order.
     ratings : for each part, the least places of the other half's rows, in order.
     scores : the scores of the other half's rows, in order.
@@ -220,8 +204,8 @@ class Score:
             other = learned.matrix
         parts: tuple[Part, ...] = (
             Residuals.fit(learned),
-            Cells.fit(learned, derive_key(seed, "cells")),
             Joint.fit(learned, seed),
+            Nearest.fit(learned),
         )
         numbers = [part.numbers(other) for part in parts]
         held_out = tuple(np.sort(each, axis=0) for each in numbers)
@@ -238,11 +222,11 @@ class Score:
         )
         return Judged(factuals, tuple(bounds))
 
-    def at_floor(self, rows: Floats, judged: Judged, owner: Ints, floor: float) -> Bools:
-        """Return which rows are at or above the floor, judged for their changes."""
+    def at_floor(self, rows: Floats, judged: Judged, owner: Ints, floor: float, *, n_parts: int | None = None) -> Bools:
+        """Return which rows are at or above the floor, judged for their changes, by the first parts or by all."""
         least_score = np.quantile(self.scores, floor, method="lower")
         is_plausible = np.ones(len(rows), dtype=bool)
-        for part, held_out, ratings, bounds in zip(self.parts, self.held_out, self.ratings, judged.bounds):
+        for part, held_out, ratings, bounds in zip(self.parts[:n_parts], self.held_out, self.ratings, judged.bounds):
             open_rows = np.flatnonzero(is_plausible)
             examined, whose = rows[open_rows], owner[open_rows]
             numbers = part.numbers(examined)

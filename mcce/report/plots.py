@@ -38,7 +38,7 @@ from mcce.report.canvas import (
     write_notes,
     write_title,
 )
-from mcce.report.text import PREDICTION, Words, fold, is_same, value_text
+from mcce.report.text import PREDICTION, Words, fold, is_same, name_text, value_text
 from mcce.table import Data, Feature, Kind, Schema
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ def _write_titles(ax: Axes, name: Any, predictions: tuple[Any, Any] | None, deci
     if predictions is not None:
         old, new = words.pair(PREDICTION, *predictions, 3)
         subtitle = f"{words.label(PREDICTION)}: {new} instead of {old}" + f" (wanted: {decision})" * bool(decision)
-    whom = "" if name is None else f" for {'' if isinstance(name, str) else 'row '}{value_text(name)}"
+    whom = "" if name is None else f" for {'' if isinstance(name, str) else 'row '}{name_text(name)}"
     write_title(ax, f"What would have changed the decision{whom}", subtitle)
 
 
@@ -491,7 +491,7 @@ def _draw_marginal(ax: Axes, feature: Feature, both: list[Floats]) -> None:
         notes += _draw_histograms(ax, feature, both)
     elif not feature.is_numeric:
         _draw_shares(ax, feature, both)
-    title = fold(value_text(feature.name), 22)
+    title = fold(name_text(feature.name), 22)
     ax.set_title(title, loc="left", fontsize=SMALL + 0.5, fontweight="bold", parse_math=False)
     ax.set_xlabel("; ".join(notes), fontsize=SMALL - 1, alpha=0.85, loc="left")
     ax.spines[["top", "right"]].set_visible(False)

@@ -54,6 +54,11 @@ def value_text(value: Any, digits: int = DIGITS) -> str:
     return text if text.strip() else repr(text)
 
 
+def name_text(name: Hashable) -> str:
+    """Return the label of a row or column as text; numbers have no separators, so that they can be copied."""
+    return str(name) if isinstance(name, Integral) else value_text(name)
+
+
 def _escaped(letter: str) -> str:
     return letter.encode("unicode_escape").decode("ascii")
 
@@ -146,7 +151,7 @@ class Words:
 
     def label(self, name: Hashable) -> str:
         """Return the label of a feature."""
-        return self.labels.get(name, value_text(name))
+        return self.labels.get(name, name_text(name))
 
     def text(self, name: Hashable, value: Any, digits: int = DIGITS) -> str:
         """Return a value of a feature as text."""
@@ -251,7 +256,7 @@ def shown_table(
     ranks = rows.index.get_level_values("rank").tolist()
     for f, label in enumerate(factuals.index):
         of_factual = [k for k in range(len(ranks)) if owner[k] == f]
-        index += [(value_text(label), "factual"), *((value_text(label), str(ranks[k])) for k in of_factual)]
+        index += [(name_text(label), "factual"), *((name_text(label), str(ranks[k])) for k in of_factual)]
         origin += [(f, -1), *((f, k) for k in of_factual)]
     features = np.flatnonzero(is_changed.any(axis=0)).tolist()
     cells = {
@@ -261,7 +266,7 @@ def shown_table(
         ]
         for j in features
     }
-    names = [value_text(name) for name in rows.columns]
+    names = [name_text(name) for name in rows.columns]
     figures = {
         name: ["" if k < 0 else value_text(measures.iloc[k, m], 3) for _, k in origin]
         for m, name in enumerate(free_names(measures.columns, names))

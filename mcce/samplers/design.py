@@ -15,6 +15,7 @@ on other rows, to the last bit.
 
 from __future__ import annotations
 
+import math
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
@@ -25,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from mcce._utils import Floats, Ints, check_flag
-from mcce.exceptions import InputError, did_you_mean
+from mcce.exceptions import InputError, did_you_mean, spell
 from mcce.rng import derive_key, hash_rows, resolve_seed
 from mcce.samplers.base import ConditionalSampler, check_problem
 from mcce.samplers.distributions import Donors
@@ -33,6 +34,7 @@ from mcce.samplers.margin import Margin
 from mcce.table import Column, Feature, Table
 
 FEWEST_ALLOWED = 1_000  # columns that are allowed however few the rows are
+MOST_PRODUCTS = 20_000  # of terms that formulaic multiplies out, in about half a second
 
 
 @dataclass(frozen=True)
@@ -187,16 +189,30 @@ class FormulaDesign:
         from formulaic.parser import DefaultFormulaParser
 
         decisions = [f"`{name}`" for name in names if re.fullmatch("<+decision>+", name)]  # a chain's, always added
+        text, context = " + ".join([self.formula, *decisions]), {"__formulaic_variables_available__": names}
+        parser = DefaultFormulaParser()
         try:
-            parsed = DefaultFormulaParser().get_terms(
-                " + ".join([self.formula, *decisions]), context={"__formulaic_variables_available__": names}
-            )
+            if count_products(parser.get_ast(text, context=context), len(names)) > MOST_PRODUCTS:
+                raise self._error(
+                    f"multiplies out to more than {MOST_PRODUCTS:,} terms; use a lower power, or name them"
+                )
+            parsed = parser.get_terms(text, context=context)
             sides = dict(parsed._structure)
             responses = [factor.expr for term in sides.get("lhs", ()) for factor in term.factors]
             formula = Formula(list(sides["rhs"] if "rhs" in sides else sides["root"]))
             lookups = [f.expr for term in formula for f in term.factors if f.eval_method.value == "lookup"]
             unknown = [name for name in lookups if name not in names]
-        except (FormulaicError, SyntaxError, TypeError, ValueError, AttributeError, KeyError) as error:
+        except InputError:
+            raise
+        except (
+            FormulaicError,
+            SyntaxError,
+            TypeError,
+            ValueError,
+            LookupError,
+            AttributeError,
+            RecursionError,
+        ) as error:
             raise self._error(f"cannot be read: {_plain(error)}") from None
         if responses and responses != [str(self._target)]:
             raise self._error(f"is for {', '.join(responses)}; write {self._target} before the ~, or leave it out")
@@ -223,7 +239,7 @@ class FormulaDesign:
         try:
             with np.errstate(all="ignore"):  # values that are not finite are reported
                 return evaluate(frame, output="numpy", na_action="ignore", context={"bs": _clipped_spline(), "np": np})
-        except (FormulaicError, ArithmeticError, TypeError, ValueError) as error:
+        except (FormulaicError, ArithmeticError, TypeError, ValueError, MemoryError) as error:
             raise self._error(f"cannot be evaluated: {_plain(error)}") from None
 
     def _finite(self, matrix: Floats, names: Iterable[str]) -> Floats:
@@ -238,7 +254,9 @@ class FormulaDesign:
         return matrix
 
     def _error(self, problem: str) -> InputError:
-        return InputError(f"formula {self.formula!r} of {self._target!r} {problem}.")
+        return InputError(
+            f"formula {spell(self.formula)} of {self._target!r} {problem}{'' if problem.endswith('?') else '.'}"
+        )
 
 
 @dataclass(frozen=True)
@@ -349,6 +367,21 @@ def distinct_rows(matrix: Floats) -> tuple[Ints, Ints]:
     if not np.array_equal(matrix[first][groups], matrix, equal_nan=True):  # two rows with one hash
         return np.arange(len(matrix)), np.arange(len(matrix))
     return first, groups
+
+
+def count_products(part: Any, n_names: int) -> int:
+    """Return an upper bound of the terms that formulaic multiplies out for a part of a formula."""
+    if not hasattr(part, "operator"):
+        return 1
+    symbol = part.operator.symbol
+    counts = [min(count_products(argument, n_names), MOST_PRODUCTS + 1) for argument in part.args]
+    if symbol in ("**", "^"):  # a long exponent is refused whatever its base is
+        exponent = str(part.args[1])
+        power = int(exponent) if exponent.isdecimal() and len(exponent) < 3 else 99
+        return int(max(counts[0], 2) ** power)
+    if symbol in (":", "*", "/", "in"):
+        return math.prod(1 + count for count in counts)
+    return n_names if symbol == "." else sum(counts)
 
 
 def names_in(factor: Any) -> list[str]:

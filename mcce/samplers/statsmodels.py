@@ -156,7 +156,7 @@ class StatsmodelsSampler(RegressionSampler):
         self.names_, self.aliased_ = self.columns_.names, self.columns_.aliased
         z = self.columns_.matrix(x)
         if not 0 < z.shape[1] < y.size:
-            raise InputError(f"{self._where} has {z.shape[1]} coefficients and {y.size} rows; {REMEDY}")
+            raise InputError(f"{self._where} has {z.shape[1]} coefficients and {y.size} rows. {REMEDY}")
         with quiet(self._where):
             self.results_ = fit_model(model(y, z, **options), dict(self.fit_options or {}))
         if target.feature.is_numeric and not hasattr(self._holder, "get_distribution"):

@@ -82,18 +82,19 @@ def _read(X: Any, where: str) -> pd.DataFrame:
     """Return a frame of polars, pyarrow or another library as pandas, with dtypes that hold its missing values."""
     import narwhals as nw
 
-    wrapped = nw.from_native(X, pass_through=True)
+    try:
+        wrapped = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        names = pd.Index(X.column_names)
+        raise InputError(
+            f"{where} has the column name(s) {listing(names[names.duplicated()].unique())} more than once; rename them."
+        ) from None
     if isinstance(wrapped, nw.LazyFrame):
         raise InputError(f"{where} is a LazyFrame, which is not computed; give {where}.collect().")
     if not isinstance(wrapped, nw.DataFrame):
         fix = f"{where}.toarray()" if hasattr(X, "toarray") else "a pandas DataFrame or a two-dimensional numpy array"
         raise InputError(f"{where} is a {type(X).__name__}, which is not a table; give {fix}.")
     table = wrapped.to_arrow()
-    if len(set(table.column_names)) < len(table.column_names):
-        names = pd.Index(table.column_names)
-        raise InputError(
-            f"{where} has the column name(s) {listing(names[names.duplicated()].unique())} more than once; rename them."
-        )
     return pd.DataFrame({name: _read_column(table[name], name, where) for name in table.column_names})
 
 

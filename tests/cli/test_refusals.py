@@ -33,6 +33,8 @@ JOBS = [
     ((HEAD.replace('"model.joblib"', "1"),), "is 1; it must be a text, the name of a file."),
     (("explain = 3", HEAD), "is 3; it must be a table, [explain]."),
     (("model = ",), "is not a TOML file"),
+    (("model = " + "[" * 3000,), "is not a TOML file"),
+    ((HEAD.replace("model.joblib", "a\\u0000b"),), "is 'a\\x00b'; it must be a text, the name of a file."),
     (("\u202emodel = \x07",), "is not a TOML file"),
     (('rows = "rows.csv"',), 'the job has no model; add a line such as model = "model.joblib".'),
     (('model = "model.joblib"', 'rows = "rows.csv"'), 'the job has no train; add a line such as train = "train.csv".'),
@@ -47,7 +49,7 @@ JOBS = [
     ),
     ((HEAD.replace("model.joblib", "text.joblib"), READ, FIT), "model"),
     ((HEAD, 'explainer = "model.mcce"', READ), "the job has 'model', 'train' beside explainer"),
-    (('explainer = "model.joblib"\nrows = "rows.csv"', READ), "does not hold an explainer"),
+    (('explainer = "text.joblib"\nrows = "rows.csv"', READ), "does not hold an explainer"),
     (('explainer = "rows.csv"\nrows = "rows.csv"', READ), "is not a saved explainer"),
     (
         (HEAD, "[read_csv]\nindexcol = 3"),
@@ -56,6 +58,7 @@ JOBS = [
     ((HEAD, "[read_csv]\nchunksize = 3"), "[read_csv] has 'chunksize'"),
     ((HEAD, '[read_csv]\nindex_col = "no\\nbody"'), "pandas.read_csv cannot read"),
     ((HEAD, '[read_csv]\nencoding = "utf-99"'), "pandas.read_csv cannot read"),
+    ((HEAD, '[read_csv]\ncompression = "gzip"'), "(BadGzipFile: Not a gzipped file (b'id')); see [read_csv]."),
     ((HEAD, READ, "[MCCE]\nfixd = 3"), "[MCCE] has 'fixd', which is no argument of it in a job; did you mean 'fixed'?"),
     ((HEAD, READ, "[MCCE]\nmodel = 3"), "[MCCE] has 'model'"),
     ((HEAD, READ, '[MCCE]\nfixed = ["agee"]'), "fixed names 'agee', which is not a column of X; did you mean 'age'?"),
@@ -94,7 +97,7 @@ def fail():
 @pytest.mark.parametrize(("parts", "text"), JOBS, ids=[text for _, text in JOBS])
 def test_bad_jobs(folder, parts, text, capsys):
     (folder / "evil.joblib").write_bytes(pickle.dumps(Evil()))
-    joblib.dump("a text", folder / "text.joblib")
+    joblib.dump("a text", folder / "text.joblib", compress=3)
     (folder / "other.csv").write_text("id,age,salry\n1,2,3\n")
     assert text in refusal(capsys, ["explain", write_job(folder, *parts, name="bad.toml")])
     assert not Path("evil").exists()

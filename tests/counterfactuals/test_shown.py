@@ -25,6 +25,12 @@ def test_repr_shows_the_changed_cells_only():
     assert lines[5:] == [["bob", "factual", "41,500", "rent", "0.12"], ["1", "own", "0.04", "1", "0.25", "1"]]
 
 
+def test_labels_can_be_copied_from_the_repr():
+    text = repr(by_hand(names=(10_001, "home"), ids=(13_829, 15_091, 16_429)))
+    assert "10001" in text
+    assert "13829 factual" in text
+
+
 def test_repr_of_many_rows_and_columns_is_short():
     _, _, result = explained()
     text = repr(result)

@@ -126,6 +126,8 @@ def test_floor_is_named():
     assert result.sentence("ann", rank=2).endswith(
         "It is not plausible: a share of 0.02 of the real rows is as unusual, and 0.05 was required."
     )
+    result.measures["plausibility"] = 0.4  # marked for a change that makes the decision worse
+    assert result.sentence("ann", rank=2).endswith("make the decision worse; no answer without one was found.")
 
 
 def test_a_result_is_data():

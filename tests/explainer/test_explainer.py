@@ -116,6 +116,13 @@ def test_other_files_and_versions(explainer, tmp_path, monkeypatch):
     with pytest.raises(mcce.exceptions.InputError, match="is not a saved explainer"):
         mcce.load(tmp_path / "text")
     explainer.save(tmp_path / "e.mcce")
+    (tmp_path / "text").write_bytes((tmp_path / "e.mcce").read_bytes()[:-1])
+    with pytest.raises(mcce.exceptions.InputError, match=r"is not a saved explainer .*truncated"):
+        mcce.load(tmp_path / "text")
+    with monkeypatch.context() as without:
+        without.delattr(score.__module__ + ".score")  # the model's package is not installed
+        with pytest.raises(mcce.exceptions.InputError, match=r"the model in .* cannot be loaded \(AttributeError"):
+            mcce.load(tmp_path / "e.mcce")
     monkeypatch.setattr(mcce.explainer, "version", lambda name: "99")
     with pytest.warns(mcce.exceptions.MCCEWarning, match="was saved by mcce"):
         mcce.load(tmp_path / "e.mcce")

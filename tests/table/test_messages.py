@@ -154,12 +154,15 @@ def test_message(call, text):
     assert str(error.value) == text
 
 
-def test_frames_of_polars():
+def test_frames_of_other_libraries():
     pl = pytest.importorskip("polars")
     with pytest.raises(InputError, match=r"X is a LazyFrame, which is not computed; give X.collect\(\)"):
         Schema.from_data(pl.LazyFrame({"a": [1]}))
     with pytest.raises(InputError, match="column 'a' of X holds both null and NaN; use one of them for missing"):
         Schema.from_data(pl.DataFrame({"a": [1.0, None, float("nan")]}))
+    pa = pytest.importorskip("pyarrow")
+    with pytest.raises(InputError, match=r"X has the column name\(s\) 'a' more than once; rename them."):
+        Schema.from_data(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]))
 
 
 def test_names_are_never_interpreted():
