@@ -1,9 +1,9 @@
 """Every change is needed, and none makes the decision worse.
 
 A change is needed if the row without it, completed, may not be returned: it is not admitted, not plausible or not
-valid. A change is harmful if the row without it is farther inside the decision. `prune` reverts changes that are not
-needed one by one, harmful ones first and then the one that leaves the row farthest inside the decision, until every
-change is needed; it also tells which rows still have a harmful change.
+valid. A change is harmful if the row without it is admitted and farther inside the decision. `prune` reverts changes
+that are not needed one by one, harmful ones first and then the one that leaves the row farthest inside the decision,
+until every change is needed; it also tells which rows still have a harmful change.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ def prune(acceptance: Acceptance, rows: Floats, owner: Ints, *, at_floor: bool =
         margin = acceptance.query(part).margin
         with np.errstate(invalid="ignore"):
             gain = answer.margin - margin[at]
-        harms = gain > ROUNDING
-        may_go = answer.wanted & acceptance.admits(reverted, part_owner[at])
+        admitted = acceptance.admits(reverted, part_owner[at])
+        harms = admitted & (gain > ROUNDING)
+        may_go = admitted & answer.wanted
         if at_floor:
             may_go[may_go] = acceptance.plausible(reverted[may_go], part_owner[at][may_go])
         is_harmed[open_rows] = np.bincount(at[harms], minlength=len(part)) > 0

@@ -3,6 +3,7 @@
 1. The training rows are divided into two halves at random. Every part of the score is learned on one half, and gives
    each row one or several numbers, larger for more plausible rows:
    `Residuals`  for each number, how near its normal score is to its regression on all other numbers;
+   `Cells`      for each column, how likely its value is in the leaf of a tree of all other columns;
    `Joint`      the density of all columns together, a mixture of normals times multinomials (`mcce.samplers.mixture`);
    `Nearest`    how near the row is to its nearest real rows.
 2. The place of a number is how many of the other half's rows have one that is at most as large. A part rates a row by
@@ -15,12 +16,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import ndtri
 from sklearn.covariance import ledoit_wolf
+from sklearn.tree import DecisionTreeClassifier
 
 from mcce._utils import Bools, Floats, Ints, jit
 from mcce.distances import Gower, changed
@@ -29,7 +31,10 @@ from mcce.samplers.mixture import Mixture, product
 from mcce.table import Table
 
 MOST_ROWS = 20_000  # training rows that are read; a share of 0.05 of half of them has a standard error of 0.002
+LEAST_LEAF = 50  # rows of a leaf: a share of 0.05 is then 2.5 of them
+MOST_BINS = 24  # of a number
 N_NEAREST = 5
+LEAST_SHARE = 0.01  # of a level among the learned rows; rarer ones are no column of the regressions
 
 
 class Part(Protocol):
@@ -41,6 +46,68 @@ class Part(Protocol):
 
     def numbers(self, rows: Floats) -> Floats:
         """Return the numbers of each row."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The log share of each value among the rows in its leaf, by one tree for each column."""
+
+    columns: Ints
+    edges: tuple[Floats, ...]
+    trees: tuple[Any, ...]
+    shares: tuple[Floats, ...]
+
+    @classmethod
+    def fit(cls, table: Table, seed: int) -> Cells:
+        """Grow the trees."""
+        matrix = table.matrix
+        inputs = _filled(matrix)
+        columns, edges, trees, shares = [], [], [], []
+        for j in range(matrix.shape[1]):
+            ends = _bin_ends(matrix[:, j])
+            if ends.size < 2:
+                continue
+            bins = np.searchsorted(ends, _filled(matrix[:, [j]])[:, 0])
+            others = inputs.copy()
+            others[:, j] = 0.0
+            tree = DecisionTreeClassifier(min_samples_leaf=LEAST_LEAF, random_state=derive_key(seed, j) % 2**32)
+            tree.fit(others, bins)
+            counts = np.zeros((tree.tree_.node_count, ends.size))
+            np.add.at(counts, (tree.apply(others), bins), 1.0)
+            marginal = np.bincount(bins, minlength=ends.size) / bins.size
+            n_leaf = counts.sum(axis=1, keepdims=True)
+            columns.append(j)
+            edges.append(ends)
+            trees.append(tree.tree_)
+            shares.append(np.log((counts + marginal) / (n_leaf + 1.0)))
+        return cls(np.array(columns, dtype=np.int64), tuple(edges), tuple(trees), tuple(shares))
+
+    def numbers(self, rows: Floats) -> Floats:
+        """Return the log shares."""
+        inputs = _filled(rows)
+        log_shares = np.empty((len(rows), self.columns.size))
+        for i, (j, ends, tree, shares) in enumerate(zip(self.columns, self.edges, self.trees, self.shares)):
+            values = inputs[:, j].copy()
+            bins = np.minimum(np.searchsorted(ends, values.astype(np.float64)), ends.size - 1)
+            inputs[:, j] = 0.0
+            log_shares[:, i] = shares[tree.apply(inputs), bins]
+            inputs[:, j] = values
+        return log_shares
+
+
+def _filled(matrix: Floats) -> np.ndarray:
+    """Return rows for trees: a missing value is less than all others, which float32 must hold."""
+    return np.where(np.isnan(matrix), -1e30, np.clip(matrix, -9e29, 9e29)).astype(np.float32)
+
+
+def _bin_ends(column: Floats) -> Floats:
+    """Return the upper ends of at most 24 bins of about equal numbers of rows; the missing values are one more."""
+    present = np.float64(_filled(column[~np.isnan(column)]))
+    values = np.unique(present)
+    most = min(MOST_BINS, max(1, column.size // 4))  # scikit-learn warns of as many classes as half of the rows
+    if values.size > most:
+        values = np.unique(np.quantile(present, np.arange(1, most + 1) / most, method="higher"))
+    return values if present.size == column.size else np.concatenate([[-1e30], values])
 
 
 @dataclass(frozen=True)
@@ -68,36 +135,48 @@ class NormalScores:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Minus the size of each normal score's residual in its regression on the others, in standard deviations.
+    """Minus the size of each normal score's residual in its regression on all other columns, in standard deviations.
 
-    The last number is the row as a whole: minus the Mahalanobis distance.
+    Levels enter the regressions as indicators. The last number is the row as a whole: minus the Mahalanobis distance.
     """
 
     columns: Ints
     scores: tuple[NormalScores, ...]
+    levels: tuple[tuple[int, float, float], ...]
     precision: Floats
 
     @classmethod
     def fit(cls, table: Table) -> Residuals:
-        """Learn normal scores and their precision matrix."""
-        numbers = [j for j, f in enumerate(table.features) if f.kind != "categorical"]
-        scores = {j: NormalScores.fit(table.matrix[:, j]) for j in numbers}
-        kept = [j for j in numbers if scores[j].values.size > 1]
-        fitted = cls(np.array([*kept, -1]), tuple(scores[j] for j in kept), np.eye(len(kept)))
-        covariance = ledoit_wolf(fitted._scores(table.matrix), assume_centered=True)[0] if kept else np.eye(0)
-        return cls(fitted.columns, fitted.scores, np.linalg.pinv(covariance, hermitian=True))  # few rows: singular
+        """Learn normal scores and levels, and their precision matrix."""
+        matrix, numbers, levels = table.matrix, [], []
+        for j, feature in enumerate(table.features):
+            values, counts = np.unique(matrix[:, j], return_counts=True)
+            if feature.kind != "categorical":
+                numbers += [j] * (np.unique(values[~np.isnan(values)]).size > 1)
+            elif values.size > 1:
+                common = (counts >= LEAST_SHARE * counts.sum()) & ~np.isnan(values)
+                common[np.argmax(counts)] = False
+                levels += [(j, value, count / counts.sum()) for value, count in zip(values[common], counts[common])]
+        scores = tuple(NormalScores.fit(matrix[:, j]) for j in numbers)
+        fitted = cls(np.array([*numbers, -1]), scores, tuple(levels), np.eye(len(numbers) + len(levels)))
+        covariance = ledoit_wolf(fitted._scores(matrix), assume_centered=True)[0] if numbers or levels else np.eye(0)
+        return replace(fitted, precision=np.linalg.pinv(covariance, hermitian=True))  # few rows: singular
 
     def _scores(self, rows: Floats) -> Floats:
-        scores = np.empty((len(rows), len(self.scores)))
-        for i, normal_scores in enumerate(self.scores):
-            scores[:, i] = normal_scores.of(rows[:, self.columns[i]])
+        """Return normal scores, and indicators with mean 0 and variance 1."""
+        scores = np.empty((len(rows), len(self.scores) + len(self.levels)))
+        for i, of_column in enumerate(self.scores):
+            scores[:, i] = of_column.of(rows[:, self.columns[i]])
+        for i, (j, value, share) in enumerate(self.levels, len(self.scores)):
+            scores[:, i] = ((rows[:, j] == value) - share) / np.sqrt(share * (1.0 - share))
         return scores
 
     def numbers(self, rows: Floats) -> Floats:
         """Return the residuals, and the distance."""
         scores = self._scores(rows)
         weighted = product(scores, self.precision)
-        residuals = np.abs(weighted) / np.sqrt(np.diag(self.precision))
+        n = len(self.scores)
+        residuals = np.abs(weighted[:, :n]) / np.sqrt(np.diag(self.precision)[:n])
         return -np.column_stack([residuals, np.sqrt(np.maximum((weighted * scores).sum(axis=1), 0.0))])
 
 
@@ -204,6 +283,7 @@ class Score:
             other = learned.matrix
         parts: tuple[Part, ...] = (
             Residuals.fit(learned),
+            Cells.fit(learned, derive_key(seed, "cells")),
             Joint.fit(learned, seed),
             Nearest.fit(learned),
         )
