@@ -188,3 +188,13 @@ def test_constraints_of_the_explainer_and_of_a_call_hold_together():
     found = explainer.explain(FACTUALS, n_samples=100, constraints="savings < 20")
     assert (found.frame["salary"] >= 40).all()
     assert (found.frame["savings"] < 20).all()
+
+
+def test_a_change_that_a_constraint_requires_is_not_harmful():
+    table = pd.DataFrame(np.random.default_rng(0).random((500, 2)), columns=["pay", "hours"])
+    model = mcce.MCCE(lambda rows: rows["pay"] + 0.2 * rows["hours"], decision=(0.8, np.inf), random_state=1)
+    rows = pd.DataFrame({"pay": [0.3, 0.5], "hours": [0.9, 0.7]})
+    result = model.fit(table).explain(rows, sparse=True, constraints=mcce.allow("hours", high=0.5))
+    assert len(result) == 2
+    assert not result.measures["below_floor"].any()
+    assert (result.frame["hours"] <= 0.5).all()

@@ -83,3 +83,16 @@ def test_residuals_of_two_numbers_are_those_of_their_regression():
     )
     expected = [[1 + 0.4, 0.5 + 0.8], [0.48, 0.6]]  # |a - 0.8 b| and |b - 0.8 a|, both with the variance 1 - 0.8^2
     np.testing.assert_allclose(-numbers[:, :2], np.array(expected) / 0.6, atol=0.06)
+
+
+def test_a_number_that_levels_determine_is_judged_by_them():
+    rng = np.random.default_rng(4)
+    services = rng.random((3000, 5)) < [0.2, 0.4, 0.5, 0.6, 0.8]
+    frame = pd.DataFrame(services, columns=list("abcde"))
+    frame["price"] = 20 + services @ [5, 8, 10, 12, 20] + rng.standard_normal(3000)
+    schema = Schema.from_data(frame)
+    score = Score.learn(schema.encode(frame), 1)
+    rows = schema.encode(frame.head(200).assign(price=lambda rows: rows["price"] + 10)).matrix
+    judged = score.judge(schema.encode(frame.head(200)).matrix)
+    passes = score.at_floor(rows, judged, np.arange(200), 0.05)
+    assert passes.mean() < 0.05
