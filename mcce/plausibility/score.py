@@ -33,7 +33,7 @@ from mcce.table import Table
 MOST_ROWS = 20_000  # training rows that are read; a share of 0.05 of half of them has a standard error of 0.002
 LEAST_LEAF = 50  # rows of a leaf: a share of 0.05 is then 2.5 of them
 MOST_BINS = 24  # of a number
-N_NEAREST = 5
+N_NEAREST, MOST_NEAR = 5, 2000  # nearest rows, and those among which they are searched for, in milliseconds
 LEAST_SHARE = 0.01  # of a level among the learned rows; rarer ones are no column of the regressions
 
 
@@ -285,7 +285,7 @@ class Score:
             Residuals.fit(learned),
             Cells.fit(learned, derive_key(seed, "cells")),
             Joint.fit(learned, seed),
-            Nearest.fit(learned),
+            Nearest.fit(table.take(np.sort(order[: 2 * MOST_NEAR : 2]))),
         )
         numbers = [part.numbers(other) for part in parts]
         held_out = tuple(np.sort(each, axis=0) for each in numbers)
