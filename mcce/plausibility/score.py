@@ -11,7 +11,8 @@
    same say. The score of a row is its least calibrated rating; its level is the share of the other half's rows with a
    score at most as large. At a floor of 0.05 one real row in twenty is rejected.
 3. A row is judged for its change. A cell counts if it was changed, or is less likely than in the factual; the row as a
-   whole counts if it is less likely than the factual. All others pass.
+   whole counts if it is less likely than the factual. All others pass. A place is a count, so less likely means lower
+   by more than its standard error, the root of the count.
 """
 
 from __future__ import annotations
@@ -296,10 +297,10 @@ class Score:
 
     def judge(self, factuals: Floats) -> Judged:
         """Return what the rows for these factuals are judged against."""
-        bounds = (
-            _at(held_out, _places(held_out, part.numbers(factuals)))
-            for part, held_out in zip(self.parts, self.held_out)
-        )
+        bounds = []
+        for part, held_out in zip(self.parts, self.held_out):
+            places = _places(held_out, part.numbers(factuals))
+            bounds.append(_at(held_out, places - np.sqrt(places).astype(np.int64)))
         return Judged(factuals, tuple(bounds))
 
     def at_floor(self, rows: Floats, judged: Judged, owner: Ints, floor: float, *, n_parts: int | None = None) -> Bools:
