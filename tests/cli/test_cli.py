@@ -63,7 +63,7 @@ def test_rows_without_a_counterfactual_give_3(folder, capsys):
     assert main(["explain", impossible]) == 3
     notes = capsys.readouterr().err.splitlines()
     assert len(notes) == 5
-    assert all(re.match(r"No counterfactual for \d+: no row that the constraints allow", note) for note in notes)
+    assert all(re.match(r"No counterfactual for \d+: no draw that the constraints allow", note) for note in notes)
 
 
 def test_rows_with_the_wanted_decision_need_no_counterfactual(folder, capsys):
