@@ -327,9 +327,7 @@ def _check_arguments(arguments: Any, function: Any, where: str, without: tuple[s
     parameters = [name for name in inspect.signature(function).parameters if name not in without]
     for name in arguments:
         if name not in parameters:
-            raise InputError(
-                f"{where} has {name!r}, which is no argument of it in a job; {did_you_mean(name, parameters)}"
-            )
+            raise InputError(f"{where} has {name!r}, which it does not accept; {did_you_mean(name, parameters)}")
     return dict(arguments)
 
 

@@ -598,7 +598,7 @@ CALLS = [
     ),
     (
         lambda: mcce.register_sampler("ones")(dict),
-        "dict is no subclass of ConditionalSampler, so it cannot be registered.",
+        "dict is not a subclass of ConditionalSampler, so it cannot be registered.",
     ),
     # decisions, distances, judging, data
     (lambda: mcce.Interval(1, 0), "the interval from 1 to 0 has low > high; swap the ends."),

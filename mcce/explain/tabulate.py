@@ -18,7 +18,7 @@ N_QUANTILES = 201  # of the training rows, for pictures
 REASONS = {
     "already": "it has the wanted decision",
     "unknown_level": "it cannot be encoded: {why}",
-    "none_allowed": "no draw that the constraints allow was found",
+    "none_allowed": "no draw was found that constraints and relations allow",
     "none_valid": "none of its {allowed} allowed draws (of {drawn}) has the wanted decision",
     "not_confirmed": "the model accepted rows at first, and not when it was asked again",
 }

@@ -307,8 +307,8 @@ def _write_titles(ax: Axes, name: Any, predictions: tuple[Any, Any] | None, deci
     if predictions is not None:
         old, new = words.pair(PREDICTION, *predictions, 3)
         subtitle = f"{words.label(PREDICTION)}: {new} instead of {old}" + f" (wanted: {decision})" * bool(decision)
-    whom = "" if name is None else f" for {'' if isinstance(name, str) else 'row '}{name_text(name)}"
-    write_title(ax, f"What would have changed the decision{whom}", subtitle)
+    of_row = "" if name is None else f" for {'' if isinstance(name, str) else 'row '}{name_text(name)}"
+    write_title(ax, f"What would have changed the decision{of_row}", subtitle)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -182,7 +182,7 @@ def register_sampler(name: str) -> Callable[[Factory], Factory]:
         if name in _REGISTRY and _place(_REGISTRY[name]) != _place(factory):
             raise InputError(f"the sampler name {name!r} is taken by {_REGISTRY[name].__name__}; choose another name.")
         if isinstance(factory, type) and not issubclass(factory, ConditionalSampler):
-            raise InputError(f"{factory.__name__} is no subclass of ConditionalSampler, so it cannot be registered.")
+            raise InputError(f"{factory.__name__} is not a subclass of ConditionalSampler, so it cannot be registered.")
         _REGISTRY[name] = factory
         return factory
 

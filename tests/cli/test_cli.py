@@ -63,7 +63,10 @@ def test_rows_without_a_counterfactual_give_3(folder, capsys):
     assert main(["explain", impossible]) == 3
     notes = capsys.readouterr().err.splitlines()
     assert len(notes) == 5
-    assert all(re.match(r"No counterfactual for \d+: no draw that the constraints allow", note) for note in notes)
+    assert all(
+        re.match(r"No counterfactual for \d+: no draw was found that constraints and relations allow", note)
+        for note in notes
+    )
 
 
 def test_rows_with_the_wanted_decision_need_no_counterfactual(folder, capsys):
@@ -192,8 +195,8 @@ def test_plugins_add_commands(monkeypatch, capsys):
 
     def add(commands):
         parser = commands.add_parser("greet")
-        parser.add_argument("whom")
-        parser.set_defaults(run=lambda arguments: print("hello", arguments.whom) or 7)
+        parser.add_argument("name")
+        parser.set_defaults(run=lambda arguments: print("hello", arguments.name) or 7)
 
     def broken():
         raise ImportError("no module\nnamed rpy2")

@@ -117,7 +117,7 @@ def test_nobody_explained():
     none = explainer.explain(X[score(X) < 0.4].head(2), constraints=["salary < 0"], n_samples=20)
     assert list(none.unexplained["code"]) == ["none_allowed"] * 2
     assert list(none.unexplained["allowed"]) == [0, 0]
-    assert "no draw that the constraints allow" in none.sentence(none.unexplained.index[0])
+    assert "no draw was found that constraints and relations allow" in none.sentence(none.unexplained.index[0])
 
 
 def test_floor_is_named():
