@@ -17,7 +17,7 @@ from mcce._utils import Bools, Floats, Ints
 from mcce.distances import changed
 from mcce.explain.problem import Problem
 from mcce.model import Answer
-from mcce.plausibility.score import Judged
+from mcce.plausibility.score import FAST_PARTS, Judged
 from mcce.rng import hash_rows
 
 
@@ -89,7 +89,7 @@ class Acceptance:
         problem = self.problem
         if problem.score is None or problem.floor == 0.0:
             return np.ones(len(rows), dtype=bool)
-        n_parts = -1 if at_first_sight else None
+        n_parts = FAST_PARTS if at_first_sight else None
         return problem.score.at_floor(rows, self.judged, owner, problem.floor, n_parts=n_parts)
 
     def query(self, rows: Floats) -> Answer:

@@ -112,7 +112,8 @@ class CrossedPools:
         if tuples is None:
             return
         n = tuples.draws.size
-        most = n if n <= MOST else MOST // 2
+        at_most = MOST if size == 1 else MOST // 2
+        most = n if n <= at_most else at_most // 2
         room = np.empty((self.columns.size, end - begin))
 
         def nearest(among: Tuples, factual: Floats) -> tuple[Ints, Floats]:
@@ -135,11 +136,14 @@ class CrossedPools:
 
         at = np.linspace(0, n - 1, most).astype(np.int64)
         spread = Tuples(tuples.draws[at], tuples.which[at], tuples.sets)
+        is_near = np.zeros(n, dtype=bool)
         for f in members:
             chosen, steps = nearest(tuples, scaled_factuals[f])
-            if n > MOST:
+            if n > at_most:
                 others, steps_of_others = nearest(spread, scaled_factuals[f])
-                is_new = ~np.isin(at[others], chosen)
+                is_near[chosen] = True
+                is_new = ~is_near[at[others]]
+                is_near[chosen] = False
                 chosen = np.append(chosen, at[others[is_new]])
                 steps = np.append(steps, steps_of_others[is_new])
             columns = self.columns[tuples.sets[tuples.which[chosen]]]

@@ -14,7 +14,6 @@ them is L0. A diverse answer has rows that change different sets of columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -112,24 +111,29 @@ def search_sparse(acceptance: Acceptance, pools: Pools) -> tuple[Winners, Counts
         if size <= problem.max_changes:
             crossings = crossed.cross(best.unfinished(size), np.ascontiguousarray(factuals), size)
             _examine(acceptance, crossings, best, size)
+    whole, _ = _whole_draws(acceptance, pools, np.flatnonzero(best.count() < problem.k), at_floor=True)
+    rows, is_harmed = prune(acceptance, whole.rows, whole.owner)
+    best.add(whole.owner[~is_harmed], rows[~is_harmed])
+    below, counts = _below_floor(acceptance, pools, np.flatnonzero(best.count() == 0))
+    return Winners.join([Winners.of(best.owner, best.rows), below], problem.n_columns), counts
+
+
+def _whole_draws(
+    acceptance: Acceptance, pools: Pools, which: Ints, *, at_floor: bool = False
+) -> tuple[Winners, Counts]:
+    """Return the first valid draws of some factuals, as many factuals at a time as fit in memory; and the counts."""
+    problem = acceptance.problem
     counts = Counts.zeros(len(acceptance))
-    for members in _few_at_a_time(acceptance, np.flatnonzero(best.count() < problem.k)):
+    parts = []
+    for block in blocks(replace(problem, sparse=False), acceptance.factuals[which]):
+        members = which[block]
         part = acceptance.take(members)
-        whole, _ = first_valid(part, completed(part, pools.take(members)), STARTS + problem.k - 1, at_floor=True)
-        rows, is_harmed = prune(part, whole.rows, whole.owner)
-        best.add(members[whole.owner[~is_harmed]], rows[~is_harmed])
-    parts = [Winners.of(best.owner, best.rows)]
-    for members in _few_at_a_time(acceptance, np.flatnonzero(best.count() == 0)):
-        below, counts_of_part = _below_floor(acceptance.take(members), pools.take(members))
-        parts.append(below.of_factuals(members))
+        found, counts_of_part = first_valid(
+            part, completed(part, pools.take(members)), STARTS + problem.k - 1, at_floor=at_floor
+        )
+        parts.append(found.of_factuals(members))
         counts.write(members, counts_of_part)
     return Winners.join(parts, problem.n_columns), counts
-
-
-def _few_at_a_time(acceptance: Acceptance, members: Ints) -> Iterator[Ints]:
-    """Yield factuals whose completed draws fit in memory together."""
-    for part in blocks(replace(acceptance.problem, sparse=False), acceptance.factuals[members]):
-        yield members[part]
 
 
 def _examine(acceptance: Acceptance, crossings: Crossings, best: Best, size: int) -> None:
@@ -155,9 +159,9 @@ def _examine(acceptance: Acceptance, crossings: Crossings, best: Best, size: int
         best.add(owner[~is_harmed], rows[~is_harmed])
 
 
-def _below_floor(acceptance: Acceptance, pools: Pools) -> tuple[Winners, Counts]:
+def _below_floor(acceptance: Acceptance, pools: Pools, which: Ints) -> tuple[Winners, Counts]:
     """Return pruned whole draws without the floor (step 3); those with a harmful change only if there is no other."""
-    whole, counts = first_valid(acceptance, completed(acceptance, pools), STARTS)
+    whole, counts = _whole_draws(acceptance, pools, which)
     rows, is_harmed = prune(acceptance, whole.rows, whole.owner, at_floor=False)
     best = Best(acceptance)
     best.add(whole.owner[~is_harmed], rows[~is_harmed])

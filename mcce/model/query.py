@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import repeat
 from threading import Lock
 from time import perf_counter
 from typing import Any
@@ -309,7 +310,7 @@ class Query:
         """Return the answers for encoded rows; rows that were asked before are not asked again."""
         keys = hash_rows(rows)
         with self._lock:
-            places = np.array([self._place.get(key, -1) for key in keys.tolist()], dtype=np.int64)
+            places = np.fromiter(map(self._place.get, keys.tolist(), repeat(-1)), np.int64, keys.size)
             new = np.flatnonzero(places < 0)
             if new.size or self._kept is None:
                 places[new] = self._ask_new(keys[new], rows[new], what)

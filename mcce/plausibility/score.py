@@ -35,6 +35,7 @@ MOST_ROWS = 20_000  # training rows that are read; a share of 0.05 of half of th
 LEAST_LEAF = 50  # rows of a leaf: a share of 0.05 is then 2.5 of them
 MOST_BINS = 24  # of a number
 N_NEAREST, MOST_NEAR = 5, 2000  # nearest rows, and those among which they are searched for, in milliseconds
+FAST_PARTS = 2  # the first parts, which are judged before the model is asked; a density takes as long as many models
 LEAST_SHARE = 0.01  # of a level among the learned rows; rarer ones are no column of the regressions
 
 

@@ -150,14 +150,10 @@ def test_rows_of_a_forest_of_votes_are_confirmed(r, need, loans, X):
           rowMeans(predict(object, newdata, predict.all = TRUE)$predictions == which(object$forest$levels == "yes"))
         }""",
     )
+    assert len(result.frame) > 0
     assert (counted.predict(result.frame) <= 0.5).all()
     with pytest.warns(MCCEWarning, match="asked again about the rows of .* use probabilities or counted votes"):
         mcce.MCCE(_Moody(), decision=(1, 1), fixed=["age"], random_state=1).fit(X).explain(X.tail(20), n_samples=50)
-    by_count = (
-        mcce.MCCE(counted, decision=(0, 0.4), fixed=["age"], random_state=1).fit(X).explain(refused, n_samples=100)
-    )
-    np.testing.assert_array_equal(counted.predict(by_count.frame), by_count.measures["prediction"])
-    assert len(by_count.frame) > 0
 
 
 class _Moody:
