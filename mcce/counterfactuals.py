@@ -56,8 +56,9 @@ class Counterfactuals:
         The model's prediction of every explained row, by id.
     unexplained : DataFrame
         The rows without a counterfactual, by id: `code`, the `prediction`, the number of rows `drawn` for it, of those
-        `allowed` by the constraints, `plausible` and `valid`, and the `reason` as a sentence. Codes: `already` (it has
-        the wanted decision), `unknown_level`, `none_allowed`, `none_valid`, `not_confirmed`.
+        `allowed` by the constraints, `plausible` (all of these, because the last search has no floor) and `valid`, and
+        the `reason` as a sentence. Codes: `already` (it has the wanted decision), `unknown_level`, `none_allowed`,
+        `none_valid`, `not_confirmed`.
     settings : dict
         Version, seed, decision and options of the call, the number of rows queried, and seconds.
     fixed, derived : tuple

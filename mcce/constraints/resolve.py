@@ -64,8 +64,8 @@ class Limit:
         low, high, missing = np.full(before.size, self.low), np.full(before.size, self.high), None
         if self.limits_change:
             is_missing = np.isnan(before)
-            least = np.where(self.falls, _rounded(before - self.step, before), before)
-            most = np.where(self.rises, _rounded(before + self.step, before), before)
+            least = np.where(self.falls, np.minimum(_rounded(before - self.step, before), before), before)
+            most = np.where(self.rises, np.maximum(_rounded(before + self.step, before), before), before)
             low = np.where(is_missing, np.inf, np.fmax(low, least))
             high = np.where(is_missing, -np.inf, np.fmin(high, most))
             missing = is_missing | ((self.rises or self.falls) and self.step > 0.0)

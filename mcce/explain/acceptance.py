@@ -17,7 +17,7 @@ from mcce._utils import Bools, Floats, Ints
 from mcce.distances import changed
 from mcce.explain.problem import Problem
 from mcce.model import Answer
-from mcce.plausibility.score import FAST_PARTS, Judged
+from mcce.plausibility.score import Judged
 from mcce.rng import hash_rows
 
 
@@ -84,13 +84,12 @@ class Acceptance:
         factuals = self.factuals[owner]
         return self.problem.gower.sums(self.problem.derived.reset(rows, factuals), factuals)
 
-    def plausible(self, rows: Floats, owner: Ints, *, at_first_sight: bool = False) -> Bools:
-        """Return which rows are at or above the floor, judged for their changes; at first sight, by the fast parts."""
+    def plausible(self, rows: Floats, owner: Ints) -> Bools:
+        """Return which rows are at or above the floor, judged for their changes."""
         problem = self.problem
         if problem.score is None or problem.floor == 0.0:
             return np.ones(len(rows), dtype=bool)
-        n_parts = FAST_PARTS if at_first_sight else None
-        return problem.score.at_floor(rows, self.judged, owner, problem.floor, n_parts=n_parts)
+        return problem.score.at_floor(rows, self.judged, owner, problem.floor)
 
     def query(self, rows: Floats) -> Answer:
         """Return the model's answers; no row is asked for twice."""

@@ -24,7 +24,7 @@ from mcce.explain.draw import Pools
 from mcce.explain.kernels import mark_distinct, nearest_tuples
 
 MOST = 256  # crossings of a factual and a size: twice as many find hardly fewer changes, for twice the queries
-MOST_TUPLES = 60_000  # of a pool: of many sets of columns fewer draws are crossed, and none of still more sets
+MOST_TUPLES = 30_000  # of a pool: of many sets of columns fewer draws are crossed, and none of still more sets
 
 
 @dataclass(frozen=True)

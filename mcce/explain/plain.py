@@ -73,14 +73,11 @@ def first_valid(acceptance: Acceptance, pools: Pools, k: int, *, at_floor: bool 
         owner = np.broadcast_to(unfinished[:, None], draws.shape)[is_ranked]
         rows = pools.rows(draws[is_ranked])
         is_allowed = acceptance.admits(rows, owner)
-        is_plausible = is_allowed.copy()
-        if at_floor:
-            is_plausible[is_allowed] = acceptance.plausible(rows[is_allowed], owner[is_allowed], at_first_sight=True)
-        asked = np.unique(draws[is_ranked][is_plausible])
+        asked = np.unique(draws[is_ranked][is_allowed])
         asked = asked[wanted[asked] < 0]
         if asked.size:
             wanted[asked] = acceptance.query(pools.rows(asked)).wanted
-        is_wanted = is_plausible & (wanted[draws[is_ranked]] == 1)
+        is_wanted = is_allowed & (wanted[draws[is_ranked]] == 1)
         if at_floor:
             is_wanted[is_wanted] = acceptance.plausible(rows[is_wanted], owner[is_wanted])
         is_valid = np.zeros(draws.shape, dtype=bool)
@@ -92,8 +89,8 @@ def first_valid(acceptance: Acceptance, pools: Pools, k: int, *, at_floor: bool 
         chosen.append(draws[is_done][is_chosen[is_done]])
         members = unfinished[is_exhausted]
         counts.drawn[members] = (pools.end - pools.begin)[members]
-        for count, marks in ((counts.allowed, is_allowed), (counts.plausible, is_plausible)):
-            count[members] = np.bincount(owner[marks], minlength=n)[members]
+        counts.allowed[members] = np.bincount(owner[is_allowed], minlength=n)[members]
+        counts.plausible[members] = counts.allowed[members]  # factuals without a row were searched without a floor
         counts.valid[members] = is_valid[is_exhausted].sum(axis=1)
         unfinished, most = unfinished[~is_done], most * GROWTH
     owner = np.concatenate([np.empty(0, dtype=np.int64), *owners])

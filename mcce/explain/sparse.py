@@ -1,8 +1,8 @@
 """Sparse counterfactuals: few changes, each needed, none of them harmful, at or above the floor of plausibility.
 
 1. Cross the draws with the factual, one column first, then two, then three (`mcce.explain.crossing`). The crossings of
-   all factuals are examined in rounds, nearest first: those that may be returned and are plausible are queried
-   together, and valid ones are pruned (`mcce.explain.prune`).
+   all factuals are examined in rounds, nearest first: those that are admitted are queried together, and the valid and
+   plausible ones are pruned (`mcce.explain.prune`). Most models answer faster than a row is judged, so they come first.
 2. A factual is done with the first size that gives enough rows, the cheapest first (`mcce.explain.cost`). Steps are a
    lower bound of the cost, so crossings beyond the best cost are left out.
 3. Factuals without enough rows get whole draws at the floor, pruned; those without any row get whole draws below the
@@ -146,8 +146,6 @@ def _examine(acceptance: Acceptance, crossings: Crossings, best: Best, size: int
         owner = crossings.owner[examined]
         rows = acceptance.complete(crossings.rows(examined, acceptance.factuals), owner)
         may_be_returned = acceptance.admits(rows, owner)
-        owner, rows = owner[may_be_returned], rows[may_be_returned]
-        may_be_returned = acceptance.plausible(rows, owner, at_first_sight=True)
         owner, rows = owner[may_be_returned], rows[may_be_returned]
         is_valid = acceptance.query(rows).wanted
         is_valid[is_valid] = acceptance.plausible(rows[is_valid], owner[is_valid])

@@ -387,7 +387,7 @@ class _Search:
                     continue
                 n_known = int((~np.isnan(self.units[:, [a, b]]).any(axis=1)).sum())
                 n_broken = int((self.units[:, a] > self.units[:, b]).sum())
-                if n_broken > _most_broken(n_known):
+                if not n_known or n_broken > _most_broken(n_known):
                     continue
                 share = self._chance_of_disorder(a, b)
                 expected = share * n_known

@@ -20,7 +20,7 @@ LEAST_EXPLAINED = 0.2  # largest size of the residuals as a share of that of the
 
 def standardised(values: Floats) -> tuple[Floats, Floats]:
     """Return columns with mean 0 and length 1, missing values at the mean, and their lengths."""
-    centred = filled(values - np.nanmean(values, axis=0))
+    centred = filled(values - np.nansum(values, axis=0) / (~np.isnan(values)).sum(axis=0))
     lengths = norms(centred)
     return centred / np.where(lengths > 0.0, lengths, 1.0), lengths
 

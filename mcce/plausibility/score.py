@@ -35,7 +35,6 @@ MOST_ROWS = 20_000  # training rows that are read; a share of 0.05 of half of th
 LEAST_LEAF = 50  # rows of a leaf: a share of 0.05 is then 2.5 of them
 MOST_BINS = 24  # of a number
 N_NEAREST, MOST_NEAR = 5, 2000  # nearest rows, and those among which they are searched for, in milliseconds
-FAST_PARTS = 2  # the first parts, which are judged before the model is asked; a density takes as long as many models
 LEAST_SHARE = 0.01  # of a level among the learned rows; rarer ones are no column of the regressions
 
 
@@ -265,7 +264,7 @@ class Score:
 
     Attributes
     ----------
-    parts : the parts, cheap ones first; the last one takes most of the time.
+    parts : the parts, fast ones first: a row that fails one is not judged by the next.
     held_out : for each part, its numbers of the other half's rows, each column in order.
     ratings : for each part, the least places of the other half's rows, in order.
     scores : the scores of the other half's rows, in order.
@@ -304,11 +303,11 @@ class Score:
             bounds.append(_at(held_out, places - np.sqrt(places).astype(np.int64)))
         return Judged(factuals, tuple(bounds))
 
-    def at_floor(self, rows: Floats, judged: Judged, owner: Ints, floor: float, *, n_parts: int | None = None) -> Bools:
-        """Return which rows are at or above the floor, judged for their changes, by the first parts or by all."""
+    def at_floor(self, rows: Floats, judged: Judged, owner: Ints, floor: float) -> Bools:
+        """Return which rows are at or above the floor, judged for their changes."""
         least_score = np.quantile(self.scores, floor, method="lower")
         is_plausible = np.ones(len(rows), dtype=bool)
-        for part, held_out, ratings, bounds in zip(self.parts[:n_parts], self.held_out, self.ratings, judged.bounds):
+        for part, held_out, ratings, bounds in zip(self.parts, self.held_out, self.ratings, judged.bounds):
             open_rows = np.flatnonzero(is_plausible)
             examined, whose = rows[open_rows], owner[open_rows]
             numbers = part.numbers(examined)
