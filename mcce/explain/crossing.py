@@ -23,7 +23,7 @@ from mcce._utils import Floats, Ints
 from mcce.explain.draw import Pools
 from mcce.explain.kernels import mark_distinct, nearest_tuples
 
-MOST = 256  # crossings of a factual and a size: twice as many find hardly fewer changes, for twice the queries
+MOST = 256, 112, 112  # crossings of a factual by size: twice as many find hardly fewer changes, for twice the queries
 MOST_TUPLES = 30_000  # of a pool: of many sets of columns fewer draws are crossed, and none of still more sets
 
 
@@ -112,8 +112,7 @@ class CrossedPools:
         if tuples is None:
             return
         n = tuples.draws.size
-        at_most = MOST if size == 1 else MOST // 2
-        most = n if n <= at_most else at_most // 2
+        most = n if n <= MOST[size - 1] else MOST[size - 1] // 2
         room = np.empty((self.columns.size, end - begin))
 
         def nearest(among: Tuples, factual: Floats) -> tuple[Ints, Floats]:
@@ -139,7 +138,7 @@ class CrossedPools:
         is_near = np.zeros(n, dtype=bool)
         for f in members:
             chosen, steps = nearest(tuples, scaled_factuals[f])
-            if n > at_most:
+            if n > most:
                 others, steps_of_others = nearest(spread, scaled_factuals[f])
                 is_near[chosen] = True
                 is_new = ~is_near[at[others]]
@@ -165,7 +164,7 @@ class CrossedPools:
 
     def _thin(self, begin: int, is_first: np.ndarray) -> None:
         """Keep evenly spaced values of numbers with many (step 3)."""
-        most = max(16, MOST // self.columns.size)
+        most = max(16, MOST[0] // self.columns.size)
         for i, j in enumerate(self.columns):
             draws = np.flatnonzero(is_first[:, i])
             if self.is_number[j] and draws.size > most:

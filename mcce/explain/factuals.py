@@ -42,6 +42,10 @@ def read_rows(X: Data) -> pd.DataFrame:
 
 def _encode(frame: pd.DataFrame, schema: Schema) -> tuple[Floats, dict[int, str]]:
     """Return the encoded rows, and by position the unknown level of the rows that have one, which are NaN."""
+    try:
+        return np.ascontiguousarray(schema.encode(frame, "X").matrix), {}
+    except InputError as error:
+        refusal = error
     unknown: dict[int, str] = {}
     for feature in schema.features:
         if feature.levels is not None and feature.name in frame.columns:
@@ -50,7 +54,7 @@ def _encode(frame: pd.DataFrame, schema: Schema) -> tuple[Floats, dict[int, str]
                 level = spell(column.iloc[row])
                 unknown.setdefault(row, f"column {spell(feature.name)} holds the unknown level {level}")
     if not unknown:
-        return np.ascontiguousarray(schema.encode(frame, "X").matrix), unknown
+        raise refusal
     readable = np.setdiff1d(np.arange(len(frame)), list(unknown))
     if not readable.size:
         raise InputError(

@@ -20,7 +20,7 @@ from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 
 FIRST, GROWTH = 8, 8  # draws ranked in the first round, and how many times as many in each further one
-MOST_KEPT_SORTED = 64  # draws that the kernel keeps in order; more are sorted by numpy
+MOST_KEPT_SORTED = 512  # draws that the kernel keeps in order; more are sorted by numpy
 
 
 @dataclass(frozen=True)

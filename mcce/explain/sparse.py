@@ -30,7 +30,7 @@ from mcce.explain.winners import Winners
 from mcce.rng import hash_rows
 
 SIZES = 1, 2, 3
-ROUNDS = 0, 16, 48, 112, MOST  # ends of the rounds, among the crossings of a factual
+ROUNDS = 0, 16, 48, 112, MOST[0]  # ends of the rounds, among the crossings of a factual
 STARTS = 4  # whole draws that are pruned for a factual without a crossing
 
 

@@ -258,7 +258,7 @@ class Mixture:
         out = np.empty(len(matrix))
         for part in blocks(len(matrix), DENSITY_ROWS):
             seen = SeenRows.of(self.columns, matrix[part])
-            out[part] = logsumexp(self.log_joint(seen), axis=1) + seen.log_slope
+            out[part] = np.logaddexp.reduce(self.log_joint(seen), axis=1) + seen.log_slope
         return out
 
     def conditional(self, given: Floats) -> Distribution:
