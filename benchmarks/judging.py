@@ -23,6 +23,12 @@ NEAREST, LIMIT, MOST_ROWS = 5, 0.05, 10_000
 GAPS = ["L0", "gower_sum", "near5", "forest", "outlier", "mixture", "refits"]
 
 
+def paired(figures: pd.DataFrame, reference: pd.DataFrame, name: str) -> dict[str, float]:
+    """Return the mean differences from a reference of this name over the people of both, with standard errors."""
+    gaps = (figures - reference).dropna(how="all")
+    return {**gaps.mean().add_prefix(f"minus_{name}_"), **gaps.sem().add_prefix("se_"), "both": len(gaps)}
+
+
 class Judge:
     """Judges fitted to the training rows of a problem; `model` is the kind of the refitted models."""
 

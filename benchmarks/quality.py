@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import plain
-from benchmarks.judging import GAPS, Judge
+from benchmarks.judging import GAPS, Judge, paired
 from benchmarks.known import KNOWN
 from benchmarks.settings import DATA, Problem, Report, Timed, arguments, emit, interpreters, make_problem, run_worker
 from benchmarks.walk import walk
@@ -100,9 +100,7 @@ def compare(report: Report, options: Any, floors: list[float]) -> None:
                 row = {"data": data, "model": model, "method": way, "explained": len(rows)}
                 report.add(**row, **figures[way].mean().to_dict(), **cost)
                 if held is not None and way != HELD:
-                    gaps = figures[way][GAPS] - held[GAPS]
-                    more = {**gaps.mean().add_prefix("minus_held_"), **gaps.sem().add_prefix("se_")}
-                    report.rows[-1].update({**more, "both": int(gaps["L0"].notna().sum())})
+                    report.rows[-1].update(paired(figures[way][GAPS], held[GAPS], "held"))
 
 
 def known(report: Report, options: Any, floors: list[float]) -> None:
