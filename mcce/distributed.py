@@ -9,7 +9,7 @@ A run that was interrupted continues with the partitions that are missing if eac
 
     @dask.delayed
     def write(part, path):
-        part.to_parquet(f"{path}.part")
+        part.to_parquet(f"{path}.part", index=True)
         os.replace(f"{path}.part", path)
     paths = [f"answers/{i:05}.parquet" for i in range(answers.npartitions)]
     dask.compute(*[write(part, p) for part, p in zip(answers.to_delayed(), paths) if not os.path.exists(p)])

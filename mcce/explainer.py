@@ -348,7 +348,7 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
             "max_changes": max_changes,
             "max_gower": max_gower,
         }
-        problem = self._problem(options, constraints, (), measures, None)
+        problem = self._problem(options, constraints, None, measures, None)
         factuals = read_factuals(X, self.generator_, problem.query)
         pools = self._match(candidates, factuals)
         searched = factuals.searched
@@ -529,7 +529,11 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
             warn(f"the model is left out of {str(path)!r}, because it cannot be pickled ({error}); give it to load().")
             model = None
         with atomic_path(path) as temporary:
-            joblib.dump({**header, "state": state, "model": model}, temporary, compress=3)
+            try:
+                joblib.dump({**header, "state": state, "model": model}, temporary, compress=3)
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                says = f"the explainer cannot be saved ({error}); define the functions that it was given in a module."
+                raise InputError(says) from error
 
 
 def load(path: str | PathLike[str], model: Any = None) -> MCCE:

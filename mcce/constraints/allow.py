@@ -103,7 +103,7 @@ def allow(
     max_step : number or Timedelta
         Largest change in the feature's own unit: a Timedelta for dates, a number of levels for ordered levels.
     missing : bool
-        Whether a known value may become missing; by default not.
+        Whether a known value may become missing; by default not, and never where it must stay.
 
     Notes
     -----

@@ -44,15 +44,8 @@ def draw_shared(problem: Problem, factuals: Floats) -> Pools:
     constraints = problem.constraints.shared.without(problem.derived.columns)
     keys = problem.keys(factuals)
     pool, first = _first_of_each(keys)
-    return _draw(
-        problem,
-        factuals[first],
-        keys[first],
-        pool,
-        constraints.within(factuals[first]),
-        constraints.rules,
-        problem.seed,
-    )
+    within = constraints.within(factuals[first])
+    return _draw(problem, factuals[first], keys[first], pool, within, constraints.rules, problem.seed)
 
 
 def draw_own(problem: Problem, factuals: Floats) -> Pools:

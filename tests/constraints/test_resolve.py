@@ -119,6 +119,8 @@ def test_decimal_steps_reach_their_end():
     rows = schema.encode(table).matrix
     resolved = resolve(allow("x", max_step=0.1), schema)
     assert resolved.admits(rows, np.full((4, 1), 0.7)).tolist() == [True, True, False, False]
+    third = np.array([[1 / 3]])  # has more digits than a bound
+    assert resolve(allow("x", max_step=0), schema).admits(third, third).all()
 
 
 @pytest.mark.parametrize(

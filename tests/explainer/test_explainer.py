@@ -18,7 +18,9 @@ def explainer():
     return mcce.MCCE(score, fixed=["age"], random_state=1).fit(X)
 
 
-def test_generate_and_select_are_the_two_steps_of_explain(explainer):
+@pytest.mark.parametrize("relations", [(), ["total == salary + bonus"]])
+def test_generate_and_select_are_the_two_steps_of_explain(relations):
+    explainer = mcce.MCCE(score, fixed=["age"], random_state=1).fit(X, relations=relations)
     draws = explainer.generate(FACTUALS, 100)
     assert draws.index.names == ["id", "draw"]
     assert (draws["age"].to_numpy() == FACTUALS.loc[draws.index.get_level_values("id"), "age"].to_numpy()).all()
@@ -33,11 +35,8 @@ def test_unexplained_rows_have_a_code_and_counts(explainer):
     rows.index = ["refused", "stranger", "granted"]
     rows.loc["stranger", "job"] = "astronaut"
     found = explainer.explain(rows, n_samples=50, constraints=["savings > 1000"])
-    assert found.unexplained["code"].to_dict() == {
-        "refused": "none_allowed",
-        "stranger": "unknown_level",
-        "granted": "already",
-    }
+    codes = {"refused": "none_allowed", "stranger": "unknown_level", "granted": "already"}
+    assert found.unexplained["code"].to_dict() == codes
     assert "astronaut" in found.unexplained.loc["stranger", "reason"]
     nobody = mcce.MCCE(score, decision=(0.999, 1.0), condition_on_decision=False, random_state=1).fit(X)
     row = nobody.explain(FACTUALS.head(1), n_samples=30, sparse=True).unexplained.iloc[0]
@@ -109,6 +108,9 @@ def test_a_model_that_cannot_be_pickled_is_given_again(tmp_path):
         mcce.load(tmp_path / "e.mcce")
     loaded = mcce.load(tmp_path / "e.mcce", model=score)
     pd.testing.assert_frame_equal(loaded.explain(FACTUALS).frame, explainer.explain(FACTUALS).frame)
+    explainer = mcce.MCCE(None, decision=lambda rows: score(rows) >= 0.5, random_state=1).fit(X)
+    with pytest.raises(mcce.exceptions.InputError, match=r"cannot be saved .*lambda.*; define the functions"):
+        explainer.save(tmp_path / "e.mcce")
 
 
 def test_other_files_and_versions(explainer, tmp_path, monkeypatch):
@@ -129,6 +131,17 @@ def test_other_files_and_versions(explainer, tmp_path, monkeypatch):
     monkeypatch.setattr(mcce.explainer, "FORMAT", 99)
     with pytest.raises(mcce.exceptions.InputError, match="this format"):
         mcce.load(tmp_path / "e.mcce")
+
+
+@pytest.mark.parametrize("n", range(2, 8))
+def test_tables_of_few_rows(n):
+    few = X.sample(n, random_state=n)
+    best = float(score(few).max())
+    explainer = mcce.MCCE(score, decision=(best, 1.0), random_state=1).fit(few)
+    for sparse in (False, True):
+        found = explainer.explain(few, n_samples=20, sparse=sparse)
+        assert (score(found.frame) >= best).all()
+        assert len(found) + len(found.unexplained) == n
 
 
 def test_a_weight_of_two_is_a_row_twice():

@@ -101,6 +101,8 @@ class Limit:
     def keeps(self, column, value, own):
         """Return whether a value is allowed for a factual's value."""
         limits = self.limits
+        if limits.get("direction") == "none" or limits.get("max_step") == 0:  # it stays, also where it may be missing
+            return not differs(value, own)
         restricts_change = {"direction", "max_step"} & set(limits)
         if value is None or own is None:
             return value is None if own is None and restricts_change else True  # `missing` is checked for all columns
@@ -112,9 +114,7 @@ class Limit:
         ):
             return False
         direction = limits.get("direction")
-        moves_wrongly = direction == "none" or (
-            direction is not None and (rank < column.rank(own)) == (direction == "increase")
-        )
+        moves_wrongly = direction is not None and (rank < column.rank(own)) == (direction == "increase")
         if moves_wrongly and differs(value, own):
             return False
         return "max_step" not in limits or abs(rank - column.rank(own)) <= limits["max_step"] * (1 + 1e-9)

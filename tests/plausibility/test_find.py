@@ -148,6 +148,7 @@ def test_names_that_are_odd():
 def test_dates_and_missing_values():
     X = shop(1000)
     rng = np.random.default_rng(0)
+    X["one half"], X["the other"] = X["cost"].where(X.index < 500), X["cost"].where(X.index >= 500)  # never together
     for name in ("days", "end", "total", "kind"):
         X[name] = X[name].mask(rng.random(len(X)) < 0.3)
     texts = find_relations(X).texts

@@ -164,9 +164,9 @@ def many_levels(n, levels):
     ).astype({"zip": "category", "other": "category"})
 
 
-@pytest.mark.parametrize("formula", [None, "zip", "zip:other", "C(y2) + other"])
+@pytest.mark.parametrize("formula", [None, "zip", "zip:other", "C(y2) + other", "*".join("abcdefghijkl")])
 def test_columns_are_counted_before_a_design_is_built(formula):
-    frame = many_levels(2000, 1500).assign(y2=np.arange(2000.0))
+    frame = many_levels(2000, 1500).assign(y2=np.arange(2000.0), **dict.fromkeys("abcdefghijkl", 1.0))
     with pytest.raises(
         InputError, match=r"the design for 'y' would have \d\d?,?\d{3} columns for 2,000 .* at most 1,000"
     ):
