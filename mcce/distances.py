@@ -284,7 +284,7 @@ def resolve_measures(
         if not isinstance(measure, str) or measure not in MEASURES:
             raise InputError(f"measures names {measure!r}, which is unknown; {did_you_mean(measure, MEASURES)}")
         if measure in ("hvdm", "ivdm") and decision is None:
-            raise InputError(f"the measure {measure!r} needs the decisions of the training rows, which are unknown.")
+            raise InputError(f"{measure!r} needs the decisions of the training rows; set condition_on_decision=True.")
         distance = MEASURES[measure](table, np.empty(0) if decision is None else decision)
         resolved.append(Measure(measure, distance.between, distance))
     names = [measure.name for measure in resolved]
