@@ -9,54 +9,12 @@ import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
 
-NAMES = [
-    "*",
-    "",
-    "a b",
-    "it's",
-    'quo"te',
-    "two\nlines",
-    "æ😀",
-    "<b>x</b>",
-    "{x}",
-    "$m$",
-    "a,b",
-    " pad",
-    "if",
-    "was",
-    "nan",
-]
-NAMES += [
-    "id",
-    "rank",
-    "draw",
-    "index",
-    "level_0",
-    "decision",
-    "prediction",
-    "L0",
-    "gower",
-    "missing",
-    "below_floor",
-    "y",
-]
+NAMES = ["*", "", "a b", "it's", 'quo"te', "two\nlines", "æ😀", "<b>x</b>", "{x}", "$m$", "a,b", " pad"]
+NAMES += ["if", "was", "nan", "id", "rank", "draw", "index", "level_0", "decision", "prediction"]
+NAMES += ["L0", "gower", "missing", "below_floor", "y"]
 NAMES += [0, 1, -7, 1.5, ("a", 1), ("a", "b"), datetime.date(2020, 1, 1)]
-TEXTS = [
-    "a",
-    "b,c",
-    'say "hi"',
-    "two\nlines",
-    "😀",
-    "",
-    "<script>x</script>",
-    "=1+1",
-    " a",
-    "NA",
-    "nan",
-    "*",
-    "None",
-    "1",
-]
+TEXTS = ["a", "b,c", 'say "hi"', "two\nlines", "😀", "", "<script>x</script>"]
+TEXTS += ["=1+1", " a", "NA", "nan", "*", "None", "1"]
 SCHOOLS = ["low", "mid", "high", "never seen"]
 LABELS = {
     "places": pd.RangeIndex,
