@@ -5,7 +5,7 @@
 1. rows: `fit` on a million rows of ten columns, and a million sparse answers by `mcce.distributed.explain` in two
    processes of one thread, written to Parquet. Seconds of the clock; the peak memory of this process and the largest of
    a worker, which is flat if it does not grow with the rows.
-2. columns: `fit`, and the sparse answers of three people, on 20,000 rows of 300 columns. levels: the same on 100,000
+2. columns: `fit`, and the sparse answers of three people, on 2,000 rows of 300 columns. levels: the same on 100,000
    rows with a column of 10,000 levels. CPU seconds beside the model.
 3. texts: a column of a million distinct texts is refused by `fit`; the seconds until then, and the message.
 
@@ -133,7 +133,7 @@ def main() -> None:
         if case == "rows":
             measure_rows(size, task["processes"])
         elif case == "columns":
-            measure_table(table(rows or 20_000, size), size)
+            measure_table(table(rows or 2_000, size), size)
         elif case == "levels":
             X = table(rows or 100_000, 6)
             place = np.random.default_rng(3).integers(size, size=len(X))

@@ -2,9 +2,9 @@
 
 A change is needed if the row without it, completed, may not be returned: it is not admitted, not plausible or not
 valid. A change is harmful if the row without it is admitted and farther inside the decision. `prune` reverts changes
-that are not needed, in the order of how far inside the decision they leave the row, so harmful ones first: as many at
-once as leave a row that may be returned, and again until every change is needed. It also tells which rows still have a
-harmful change.
+that are not needed, in the order of how far inside the decision they leave the row, so harmful ones first: all at once,
+or half of them, a quarter and so on if the row may not be returned then, and again until every change is needed. It
+also tells which rows still have a harmful change.
 """
 
 from __future__ import annotations
@@ -64,23 +64,28 @@ def prune(acceptance: Acceptance, rows: Floats, owner: Ints, *, at_floor: bool =
 def _revert_together(
     acceptance: Acceptance, rows: Floats, best: Floats, owner: Ints, at: Ints, column: Ints, at_floor: bool
 ) -> None:
-    """Write to `best` the rows with the most first changes reverted that may be returned.
+    """Write to `best` the rows without all, half, a quarter, ... of their first changes, if they may be returned.
 
     `at` and `column` are the changes that may go alone, row by row in the order of their reversal.
     """
-    reverted, place = rows[at], np.arange(at.size) - np.searchsorted(at, at)
-    for i in range(1, place.max(initial=-1) + 1):  # the changes before each one
-        later = np.flatnonzero(place >= i)
-        earlier = later - i
-        reverted[later, column[earlier]] = acceptance.factuals[owner[at[later]], column[earlier]]
-    reverted[np.arange(at.size), column] = acceptance.factuals[owner[at], column]
-    reverted, is_less = _completed(acceptance, reverted, rows[at], owner[at])
-    may_go = (place > 0) & is_less & acceptance.admits(reverted, owner[at])
-    may_go[may_go] = acceptance.query(reverted[may_go]).wanted[:]
-    while may_go.any():  # from the longest
-        last = np.flatnonzero(may_go)
-        last = last[np.append(at[last[1:]] != at[last[:-1]], True)]
-        passes = acceptance.plausible(reverted[last], owner[at[last]]) if at_floor else np.ones(last.size, dtype=bool)
-        best[at[last[passes]]] = reverted[last[passes]]
-        may_go[last[~passes]] = False
-        may_go[np.isin(at, at[last[passes]])] = False
+    number = np.bincount(at, minlength=len(rows))
+    place = np.arange(at.size) - np.searchsorted(at, at)
+    parts, lengths = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    while (number > 1).any():
+        parts.append(np.flatnonzero(number > 1))
+        lengths.append(number[parts[-1]])
+        number = number // 2
+    which, length = np.concatenate(parts), np.concatenate(lengths)
+    reverted = rows[which]
+    first = np.searchsorted(at, which)
+    for i in range(place.max(initial=-1) + 1):  # the i-th change of each row
+        goes = np.flatnonzero(length > i)
+        changes = column[first[goes] + i]
+        reverted[goes, changes] = acceptance.factuals[owner[which[goes]], changes]
+    reverted, is_less = _completed(acceptance, reverted, rows[which], owner[which])
+    may_go = is_less & acceptance.admits(reverted, owner[which])
+    may_go[may_go] = acceptance.query(reverted[may_go]).wanted
+    if at_floor:
+        may_go[may_go] = acceptance.plausible(reverted[may_go], owner[which[may_go]])
+    longest = np.flatnonzero(may_go)[::-1]  # the shortest ones first, so that longer ones are written over them
+    best[which[longest]] = reverted[longest]

@@ -34,6 +34,7 @@ from mcce.table import Table
 MOST_ROWS = 20_000  # training rows that are read; a share of 0.05 of half of them has a standard error of 0.002
 LEAST_LEAF = 50  # rows of a leaf: a share of 0.05 is then 2.5 of them
 MOST_BINS = 24  # of a number
+MOST_INPUTS = 30  # columns, drawn at random, among which a tree looks for each split
 N_NEAREST, MOST_NEAR = 5, 2000  # nearest rows, and those among which they are searched for, in milliseconds
 LEAST_SHARE = 0.01  # of a level among the learned rows; rarer ones are no column of the regressions
 
@@ -71,7 +72,11 @@ class Cells:
             bins = np.searchsorted(ends, _filled(matrix[:, [j]])[:, 0])
             others = inputs.copy()
             others[:, j] = 0.0
-            tree = DecisionTreeClassifier(min_samples_leaf=LEAST_LEAF, random_state=derive_key(seed, j) % 2**32)
+            tree = DecisionTreeClassifier(
+                min_samples_leaf=LEAST_LEAF,
+                max_features=min(MOST_INPUTS, matrix.shape[1]),
+                random_state=derive_key(seed, j) % 2**32,
+            )
             tree.fit(others, bins)
             counts = np.zeros((tree.tree_.node_count, ends.size))
             np.add.at(counts, (tree.apply(others), bins), 1.0)

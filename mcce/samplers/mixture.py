@@ -30,7 +30,8 @@ from mcce.table import Column, Table
 
 MOST_ROWS = 5_000  # rows that EM reads: its cost is in proportion to them, and the margins read all rows
 HELD_OUT = 5  # one row in five is held out
-LEAST_ROWS = 20  # for each component
+LEAST_ROWS = 20  # for each component, beside one for each score
+MOST_SCORED = 30  # columns by which numbers of components are compared
 PSEUDO_ROWS = 2.0
 MOST_STEPS, LEAST_GAIN = 100, 1e-3
 BLOCK = 128  # rows of one matrix product
@@ -217,7 +218,8 @@ class Mixture:
         held_out, training = table.matrix[rows[:n_held_out]], seen.take(np.arange(n_held_out, rows.size))
         best = _fit(columns, training, 1, derive_key(random_state, 1))
         best_score, k = best.conditional_score(held_out), 2
-        while k <= min(max_components, rows.size // LEAST_ROWS, 4 * best.weights.size):
+        most = min(max_components, rows.size // (LEAST_ROWS + seen.scores.shape[1]))
+        while k <= min(most, 4 * best.weights.size):
             fitted = _fit(columns, training, k, derive_key(random_state, k))
             score = fitted.conditional_score(held_out)
             if score > best_score:
@@ -249,9 +251,17 @@ class Mixture:
         """Return log(w_k times the density of the known levels and scores), (rows, K)."""
         out = self._log_levels(seen.levels)
         for rows, known in seen.patterns:
-            normals = Regression.of(self.means, self.covariances, known, np.empty(0, dtype=np.int64))
+            normals = self._density if known.size == seen.scores.shape[1] else self._density_of(known)
             out[rows] += normals.log_density(seen.scores[rows][:, known])
         return out
+
+    def _density_of(self, known: Ints) -> Regression:
+        return Regression.of(self.means, self.covariances, known, np.empty(0, dtype=np.int64))
+
+    @cached_property
+    def _density(self) -> Regression:
+        """The density of all scores."""
+        return self._density_of(np.arange(self.means.shape[1]))
 
     def log_density(self, matrix: Floats) -> Floats:
         """Return the log density of encoded rows; missing values are marginalised."""
@@ -287,12 +297,14 @@ class Mixture:
         return Levels(probabilities)
 
     def conditional_score(self, matrix: Floats) -> float:
-        """Return the mean log density of a column given all others, over rows and columns; 0 without rows.
+        """Return the mean log density of a column given all others, over rows and at most 30 columns; 0 without rows.
 
         The joint density would not do: that of a point mass is not bounded, so it asks for a component for each.
         """
         seen, log_densities = SeenRows.of(self.columns, matrix), []
-        for j, values in enumerate(matrix.T):
+        n_columns = len(self.columns)
+        for j in np.unique(np.linspace(0, n_columns - 1, min(n_columns, MOST_SCORED)).astype(np.int64)).tolist():
+            values = matrix[:, j]
             known = np.flatnonzero(~np.isnan(values))
             others = [i for i in range(len(self.columns)) if i != j]
             given = seen.without(int(self._places[j]), is_number=bool(self._is_number[j])).take(known)

@@ -115,3 +115,13 @@ def test_a_known_value_becomes_missing_only_if_allowed():
         assert len(found.unexplained) == len(known)
         allowed = explainer.explain(known, sparse=sparse, n_samples=200, constraints=[mcce.allow("rent", missing=True)])
         assert len(allowed.frame) == (0 if sparse else len(known)) or allowed.frame["rent"].isna().all()
+
+
+def test_few_changes_are_found_below_the_floor_where_no_whole_draw_is_allowed():
+    X = people()
+    explainer = mcce.MCCE(score, random_state=1).fit(X)
+    factuals = refused(X, 20)
+    without_floor = explainer.explain(factuals, sparse=True, max_changes=1, floor=0.0, n_samples=100)
+    found = explainer.explain(factuals, sparse=True, max_changes=1, floor=0.99, n_samples=100)
+    pd.testing.assert_index_equal(found.frame.index, without_floor.frame.index)
+    assert len(found) and found.measures["below_floor"].any()
