@@ -33,7 +33,8 @@ HELD_OUT = 5  # one row in five is held out
 LEAST_ROWS = 20  # for each component, beside one for each score
 MOST_SCORED = 30  # columns by which numbers of components are compared
 PSEUDO_ROWS = 2.0
-MOST_STEPS, LEAST_GAIN = 100, 1e-3
+MOST_STEPS = 100
+COMPARED_GAIN, LEAST_GAIN = 1e-2, 1e-3  # of the mean log density of a step, when components are compared and at the end
 BLOCK = 128  # rows of one matrix product
 DENSITY_ROWS = 20_000  # rows whose densities are computed at once
 LEAST_LOG = -20.0  # of the density of a held-out value
@@ -225,7 +226,7 @@ class Mixture:
             if score > best_score:
                 best, best_score = fitted, score
             k *= 2
-        return _iterate(best, seen)
+        return _iterate(best, seen, LEAST_GAIN)
 
     @cached_property
     def _is_number(self) -> Bools:
@@ -337,16 +338,16 @@ def _fit(columns: tuple[MixtureColumn, ...], seen: SeenRows, n_components: int, 
         np.tile(np.eye(d), (n_components, 1, 1)),
     )
     nearest = _nearest_starts(seen, n_components, np.random.default_rng(key))
-    return _iterate(_maximise(start, seen, np.eye(n_components)[nearest]), seen)
+    return _iterate(_maximise(start, seen, np.eye(n_components)[nearest]), seen, COMPARED_GAIN)
 
 
-def _iterate(mixture: Mixture, seen: SeenRows) -> Mixture:
-    """Repeat E and M steps until the mean log density gains less than LEAST_GAIN."""
+def _iterate(mixture: Mixture, seen: SeenRows, least_gain: float) -> Mixture:
+    """Repeat E and M steps until the mean log density gains less than `least_gain`."""
     before = -np.inf
     for _ in range(MOST_STEPS):
         joint = mixture.log_joint(seen)
         total = logsumexp(joint, axis=1, keepdims=True)
-        if not total.mean() > before + LEAST_GAIN:
+        if not total.mean() > before + least_gain:
             break
         before = total.mean()
         mixture = _maximise(mixture, seen, np.exp(joint - total))
