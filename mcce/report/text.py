@@ -167,11 +167,13 @@ class Words:
             ) from error
 
     def pair(self, name: Hashable, before: Any, after: Any, digits: int = DIGITS) -> tuple[str, str]:
-        """Return two values as texts that differ if the values do."""
+        """Return two values as texts that differ if the values do, both with separators if one has any."""
         old, new = self.text(name, before, digits), self.text(name, after, digits)
         while old == new and not is_same(before, after) and digits < EXACT_DIGITS:
             digits += 1
             old, new = value_text(before, digits), value_text(after, digits)
+        if name not in self.formats and isinstance(before, Real) and isinstance(after, Real) and "," in old + new:
+            old, new = (re.sub(r"^(-?\d)(\d{3})(?=\.|$)", r"\1,\2", text) for text in (old, new))
         return old, new
 
     def instead(self, changes: Iterable[tuple[Hashable, Any, Any]]) -> str:

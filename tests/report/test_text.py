@@ -73,6 +73,7 @@ def test_long_texts_keep_their_ending():
 def test_pairs_need_no_more_digits_than_they_differ_by():
     assert Words({}, {}).pair("x", 0.123456, 0.5) == ("0.1235", "0.5")
     assert Words({}, {}).pair("x", 0.123456, 0.123457) == ("0.123456", "0.123457")
+    assert Words({}, {}).pair("x", 15672, 2445) == ("15,672", "2,445")  # one style in a sentence
     assert Words({}, {"x": "{:.0f}"}).pair("x", 1.2, 1.4) == ("1.2", "1.4")  # the format would hide the change
     assert Words({}, {"x": "{:.0f}"}).pair("x", None, 1.4) == ("missing", "1")
 
