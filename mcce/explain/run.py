@@ -84,13 +84,28 @@ def _explain_block(problem: Problem, matrix: Floats, members: Ints) -> _Block:
     begun = perf_counter()
     pools = draw_shared(problem, matrix)
     drawn = perf_counter()
-    own = _needs_own_draws(problem)
-    winners, counts, not_confirmed = search(acceptance, pools, is_last=not own)
+    winners, counts, not_confirmed = search(acceptance, pools)
     block = _Block(members, winners, counts, not_confirmed, drawn - begun, perf_counter() - drawn)
     unexplained = np.flatnonzero(winners.count(members.size) == 0)
-    if unexplained.size and own:
+    if unexplained.size and _needs_own_draws(problem):
         _search_own(acceptance, unexplained, block)
+    block.winners = _with_rows_below_floor(acceptance, pools, block.winners)
     return block
+
+
+def _with_rows_below_floor(acceptance: Acceptance, pools: Pools, winners: Winners) -> Winners:
+    """Return winners, and for factuals without one those of a search as if there were no floor.
+
+    Few changes may be allowed where no whole draw is, for example if a level may only rise and has the highest value.
+    """
+    problem = acceptance.problem
+    left = np.flatnonzero(winners.count(len(acceptance)) == 0)
+    if not (left.size and problem.sparse and problem.floor > 0.0):
+        return winners
+    without_floor = Acceptance(replace(problem, floor=0.0), acceptance.factuals[left])
+    found, _, _ = search(without_floor, pools.take(left))
+    marked = Winners.of(left[found.owner], found.rows, below_floor=True)
+    return Winners.join([winners, marked], problem.n_columns)
 
 
 def _needs_own_draws(problem: Problem) -> bool:
@@ -100,25 +115,11 @@ def _needs_own_draws(problem: Problem) -> bool:
     return gaps or problem.constraints.depends_on_factual
 
 
-def search(acceptance: Acceptance, pools: Pools, *, is_last: bool = True) -> tuple[Winners, Counts, Bools]:
+def search(acceptance: Acceptance, pools: Pools) -> tuple[Winners, Counts, Bools]:
     """Return the winners of each factual, counts of its draws, and which factuals had winners that were refuted.
 
-    Factuals without a winner in the last search are searched for as if there were no floor: few changes may be allowed
-    where no whole draw is, for example if a level may only rise and has the highest value.
+    The model is asked once more for the winners; a refuted row is replaced by the next best one that is confirmed.
     """
-    problem = acceptance.problem
-    winners, counts, not_confirmed = _search_confirmed(acceptance, pools)
-    left = np.flatnonzero(winners.count(len(acceptance)) == 0)
-    if left.size and is_last and problem.sparse and problem.floor > 0.0:
-        without_floor = Acceptance(replace(problem, floor=0.0), acceptance.factuals[left])
-        below, _, _ = _search_confirmed(without_floor, pools.take(left))
-        marked = Winners.of(left[below.owner], below.rows, below_floor=True)
-        winners = Winners.join([winners, marked], problem.n_columns)
-    return winners, counts, not_confirmed
-
-
-def _search_confirmed(acceptance: Acceptance, pools: Pools) -> tuple[Winners, Counts, Bools]:
-    """Search, and ask the model once more for the winners; a refuted row is replaced by the next best confirmed one."""
     query = acceptance.problem.query
     find_winners = search_sparse if acceptance.problem.sparse else search_plain
     winners, counts = find_winners(acceptance, pools)
@@ -147,6 +148,7 @@ def _search_own(acceptance: Acceptance, unexplained: Ints, block: _Block) -> Non
         pools = draw_own(problem, part.factuals)
         drawn = perf_counter()
         winners, counts, not_confirmed = search(part, pools)
+        winners = _with_rows_below_floor(part, pools, winners)
         parts.append(winners.of_factuals(unexplained[members]))
         block.counts.write(unexplained[members], counts)
         block.not_confirmed[unexplained[members]] |= not_confirmed

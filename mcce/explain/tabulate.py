@@ -19,7 +19,7 @@ REASONS = {
     "already": "it has the wanted decision",
     "unknown_level": "it cannot be encoded: {why}",
     "none_allowed": "no draw was found that constraints and relations allow",
-    "none_valid": "none of its {allowed} allowed draws (of {drawn}) has the wanted decision",
+    "none_valid": "none of its {allowed} distinct allowed draws (of {drawn}) has the wanted decision",
     "not_confirmed": "the model accepted rows at first, and not when it was asked again",
 }
 

@@ -124,4 +124,13 @@ def test_few_changes_are_found_below_the_floor_where_no_whole_draw_is_allowed():
     without_floor = explainer.explain(factuals, sparse=True, max_changes=1, floor=0.0, n_samples=100)
     found = explainer.explain(factuals, sparse=True, max_changes=1, floor=0.99, n_samples=100)
     pd.testing.assert_index_equal(found.frame.index, without_floor.frame.index)
-    assert len(found) and found.measures["below_floor"].any()
+    assert found.measures["below_floor"].any()
+
+
+def test_a_constraint_that_an_answer_satisfies_does_not_remove_it():
+    loans = mcce.datasets.load_loans()
+    fixed = ["age", "sex", "defaulted_last_year"]
+    explainer = mcce.MCCE(loans.model, decision=loans.decision, fixed=fixed, random_state=1).fit(loans.X)
+    rule = "loan_amount == was(loan_amount)"  # no whole draw of these two people satisfies it
+    found = explainer.explain(loans.X.loc[[41, 91]], sparse=True, constraints=[rule])
+    assert found.changes()["feature"].tolist() == ["salary", "salary"]
