@@ -26,10 +26,11 @@ from mcce._utils import Bools, Floats, Ints
 from mcce.constraints.formula import Formula, bind
 from mcce.constraints.grammar import parse
 from mcce.distances import changed
-from mcce.exceptions import InputError, did_you_mean, spell
+from mcce.exceptions import InputError, did_you_mean, spell, warn
 from mcce.plausibility.derived import tolerance, usual_step
 from mcce.table import Feature, Schema
 
+MANY_BROKEN = 0.1  # share of training rows that break a given relation, from which there is a warning
 MOST_LEVELS = 200  # levels that are tried when an equation is solved for a column of levels
 _NAME = r"(`[^`]+`|[^`\s][^`]*?)"
 _MAP = re.compile(rf"\s*{_NAME}\s*(<->|->)\s*{_NAME}\s*", re.DOTALL)
@@ -291,6 +292,10 @@ class Relations:
         by_text = {str(text): read_relation(text, schema, training) for text in texts}
         relations = tuple(relation for relation in by_text.values() if max(relation.columns) >= n_fixed)
         broken = tuple(int((~relation.holds(training)).sum()) for relation in relations)
+        for relation, n_broken in zip(relations, broken):
+            if n_broken > MANY_BROKEN * len(training):
+                rows = f"{n_broken:,} of {len(training):,} training rows break the relation {spell(relation.text)}"
+                warn(f"{rows}; it is kept only for rows that satisfy it. Correct it, or leave it out.")
         return cls(relations, broken, frozenset(range(n_fixed)) | frozenset(int(j) for j in derived))
 
     def __bool__(self) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcce.distances import changed
-from mcce.exceptions import InputError
+from mcce.exceptions import InputError, MCCEWarning
 from mcce.plausibility.relations import Relations
 from mcce.table import Schema
 
@@ -126,7 +126,8 @@ def test_last_unchanged_column_is_solved_and_chains_follow():
 
 def test_fixed_and_derived_columns_are_not_solved():
     for options in ({"n_fixed": 3}, {"derived": [0, 1, 2]}):
-        relations = Relations.read(["cost == price * count", "price <= count"], SCHEMA, MATRIX, **options)
+        texts = ["cost == price * count", "price >= 0"]
+        relations = Relations.read(texts, SCHEMA, MATRIX, **options)
         assert len(relations) == (1 if "n_fixed" in options else 2)
         rows = FACTUALS.copy()
         rows[:, 7] = MATRIX[:, 7]
@@ -189,6 +190,8 @@ def test_dirty_rows_are_counted():
     assert relations.broken == (2, 0)
     assert repr(relations) == "total == cost + fee  (broken by 2 training rows)\nfee <= total"
     assert list(relations) == list(relations.texts) == ["total == cost + fee", "fee <= total"]
+    with pytest.warns(MCCEWarning, match="500 of 500 training rows break the relation 'total < fee'"):
+        Relations.read(["total < fee"], SCHEMA, MATRIX)
 
 
 def test_arrangement_decides_which_column_is_solved():
