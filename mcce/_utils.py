@@ -35,7 +35,7 @@ _without_cache: list[str] = []  # the first kernel that could not be cached, onc
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile a function with numba, cached on disk; `options` are further ones of `numba.njit`.
+    """Compile a function with numba, cached on disk; `options` are passed to `numba.njit`.
 
     Where no folder can be written, kernels are compiled in each process, and one warning says so. numba looks only at
     the file of a kernel to see whether its cached form is out of date: after a change in a kernel that kernels of other

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ALREADY = "already"  # code of a row that has the wanted decision
 PRINTED, PRINTED_HTML = 5, 10  # factuals that are shown
-PRINTED_WIDTH = 100  # letters
+PRINTED_WIDTH = 100  # characters
 SHOWN_MEASURES = ("prediction", "L0", "gower", "plausibility")
 
 
@@ -49,7 +49,7 @@ class Counterfactuals:
     measures : DataFrame
         With the same index: `prediction` of the model, `L0` (number of changes), `gower` (mean of the steps, in [0, 1])
         and `gower_sum`; measures given to `explain`; of a sparse search `plausibility`, the share of real rows that are
-        at least as unusual, judged for the change, and `below_floor`.
+        at least as unusual, judged for the change, and `below_floor`, which also marks rows with a harmful change.
     factuals : DataFrame
         The explained rows by id, apart from those with a level that no training row has.
     predictions : Series

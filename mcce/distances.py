@@ -9,7 +9,7 @@ gower      the same, divided by the number of columns (paper, equation 3)
 hvdm       |x - y| / (4 sd) for numbers and ranks, sqrt(sum_c (P(c | x) - P(c | y))^2) for other levels; the root of the
            sum of squares
 ivdm       sum_c (p_c(x) - p_c(y))^2, with P(c | level), and for numbers p_c interpolated between the midpoints of
-           max(5, classes) intervals of equal width, 0 beyond them by one width; the sum of squares
+           max(5, classes) intervals of equal width, and 0 a width beyond the outermost; the sum of squares
 
 HVDM and IVDM: Wilson and Martinez (1997, J. Artif. Intell. Res. 6), sections 3 and 4; the class c is y'.
 """

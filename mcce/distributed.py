@@ -1,6 +1,6 @@
 """Explain a Dask DataFrame: the rows of `MCCE.explain`, partition by partition, on one machine or a cluster.
 
-The answer for a person depends on the explainer, the options and the person's values only, because draws are counted
+The answer for a row depends on the explainer, the options and the row's values only, because draws are counted
 and not streamed. So partitions are explained apart, in any order and by any worker, and a lost one is computed again;
 scheduling, retries and memory are Dask's. Score and relations are learned before the explainer is sent to the workers,
 once to each.
@@ -51,9 +51,9 @@ def explain(explainer: MCCE, table: Any, **options: Any) -> Any:
     Returns
     -------
     dask.dataframe.DataFrame
-        The columns of `Counterfactuals.to_frame`, indexed as `table`. Persons are in the order of `table`: a person
-        who is explained has one row for each counterfactual, with `code` "explained" and its `rank` from 1; any other
-        person one row, with the `code` of `Counterfactuals.unexplained`, `rank` 0 and the person's own values (of a
+        The columns of `Counterfactuals.to_frame`, indexed as `table`. Answers are in the order of `table`: a row
+        that is explained has one for each counterfactual, with `code` "explained" and its `rank` from 1; any other
+        row has one, with the `code` of `Counterfactuals.unexplained`, `rank` 0 and the row's own values (of a
         categorical column, a level that no training row has is missing).
 
     Examples
@@ -125,7 +125,7 @@ def _explain_partition(
     places = np.flatnonzero(is_unknown)
     if not is_unknown.all():  # an empty partition has no dtypes
         flat = explainer.explain(part[~is_unknown], **options, progress=False).to_frame()
-        flat = flat[(flat.iloc[:, RANK] > 0) | (flat.iloc[:, CODE] != "explained")]  # without the explained persons
+        flat = flat[(flat.iloc[:, RANK] > 0) | (flat.iloc[:, CODE] != "explained")]  # without the explained factuals
         places = np.append(places, find_labels(part.index, pd.Index(flat.iloc[:, 0], tupleize_cols=False)))
         answers = pd.concat([answers, flat.iloc[:, RANK:].astype(meta.dtypes)])
     order = np.argsort(places, kind="stable")

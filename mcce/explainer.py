@@ -267,7 +267,7 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
         floor : float
             Share of real rows that are rejected as implausible in a sparse search, from 0 to below 1.
         diverse : bool
-            Rows of a sparse search change different sets of columns.
+            Whether the rows of a sparse search change different sets of columns.
         constraints : list
             Further constraints, see `MCCE`.
         relations : list or None
@@ -278,7 +278,7 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
         max_changes, max_gower : number or None
             Bounds on the number of changes, and on the Gower distance.
         independent : bool
-            Draws of each factual's own, instead of pools shared by factuals with equal fixed values.
+            Whether each factual has its own draws, instead of a pool shared by factuals with equal fixed values.
         progress : bool or None
             Whether to show a progress bar; None shows one in a terminal or notebook after a second.
         """
@@ -542,7 +542,7 @@ def load(path: str | PathLike[str], model: Any = None) -> MCCE:
     `model` replaces the saved one, and is needed if that could not be saved.
     """
     try:
-        content = joblib.load(BytesIO(zlib.decompress(Path(path).read_bytes())))  # joblib checks no sum
+        content = joblib.load(BytesIO(zlib.decompress(Path(path).read_bytes())))  # zlib checks the sum
     except OSError:
         raise
     except Exception as error:

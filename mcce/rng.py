@@ -35,7 +35,7 @@ _BITS_OF_NAN = np.array(np.nan).view(np.uint64)[()]
 
 @intrinsic  # type: ignore[untyped-decorator]
 def multiply_high(typing_context: Any, a: Any, b: Any) -> Any:
-    """Upper 64 bits of the 128-bit product of two uint64."""
+    """Return the upper 64 bits of the 128-bit product of two uint64."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         from llvmlite import ir
@@ -185,7 +185,7 @@ class RowStreams:
         return out
 
     def uniform(self) -> Floats:
-        """Uniform numbers in [0, 1), multiples of 2**-53."""
+        """Return uniform numbers in [0, 1), multiples of 2**-53."""
         return (self.words() >> np.uint64(11)).astype(np.float64) * _TO_UNIT
 
     def normal(self) -> Floats:
@@ -195,7 +195,7 @@ class RowStreams:
         return np.asarray(ndtri(scaled), dtype=np.float64)
 
     def integer(self, high: int | npt.NDArray[Any]) -> Ints:
-        """Integers in 0..high-1; `high` is one number or one per row."""
+        """Return integers in 0..high-1; `high` is one number or one per row."""
         highs = np.atleast_1d(np.asarray(high)).astype(np.int64)
         if highs.size not in (1, len(self)):
             raise InputError(f"integer() got {highs.size} upper bounds for {len(self)} rows; give one, or one per row.")
@@ -206,7 +206,7 @@ class RowStreams:
         return out
 
     def categorical(self, probabilities: Floats) -> Ints:
-        """Category 0..k-1 per row; `probabilities` has k entries, or one row of k for each row."""
+        """Return a category 0..k-1 per row; `probabilities` has k entries, or one row of k for each row."""
         weights = np.atleast_2d(np.asarray(probabilities, dtype=np.float64))
         if weights.shape[0] not in (1, len(self)):
             raise InputError(

@@ -55,8 +55,8 @@ class RModel(HoldsR):
     Only classifiers have `predict_proba`. Unlike in mcceR, the default score of every `glm` is its response, not its
     link; ``type="link"`` returns the latter.
 
-    A forest of votes, such as `ranger` without ``probability = TRUE``, breaks ties at random. Rows whose answer is not
-    confirmed are not returned. Counted votes are the same each time:
+    A forest of votes, such as `ranger` without ``probability = TRUE``, breaks ties at random. `mcce.MCCE` asks
+    twice, and returns only rows with the wanted answer both times. Counted votes are the same each time:
 
     >>> votes = '''function(object, newdata) {
     ...   trees <- predict(object, newdata, predict.all = TRUE)$predictions

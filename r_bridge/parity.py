@@ -1,4 +1,4 @@
-"""mcceR's `explain_mcce` and ours, run from the same seeds and compared where they may part.
+"""mcceR's `explain_mcce` and ours, run from the same seeds and compared where they may differ.
 
 1. fit: R's number of the leaf of every training row, feature by feature.
 2. generate: every generated row; R's random stream afterwards.

@@ -32,7 +32,7 @@ class RSampler(RConditional):
         `sample`): it is called for each row alone, after `set.seed` from the stream of the row. This is slow, 0.1 to
         50 ms a row.
     random_state : int or None
-        Seed of R's generator in `learn`; None is set by the chain.
+        Seed of R's generator in `learn`; with None, the chain sets it.
 
     Notes
     -----
@@ -95,7 +95,7 @@ class DrawsInR(HoldsR):
 
 
 def _as_function(code: Any, name: str) -> Any:
-    """Return the R function that code is of."""
+    """Return the R function that the code defines."""
     r = session()
     if not isinstance(code, str):
         raise InputError(f"{name} of RSampler is {spell(code)}; give a text, the R code of a function.")

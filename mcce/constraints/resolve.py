@@ -181,11 +181,11 @@ def resolve(constraints: Any, schema: Schema, fixed: Sequence[Hashable] = ()) ->
     >>> resolved.admits(np.array([[25.0, 60.0], [20.0, 40.0]]), np.array([[20.0, 20.0], [20.0, 20.0]])).tolist()
     [False, True]
     """
-    given = read_constraints(constraints)
+    objects = read_constraints(constraints)
     names, fixed_names = schema.names, set(fixed)
     by_column: dict[int, list[Allow]] = {}
     rules: list[Formula] = []
-    for constraint in given:
+    for constraint in objects:
         if isinstance(constraint, Allow):
             column = schema.position(constraint.feature, "constrained feature")
             if constraint.feature in fixed_names:
@@ -210,7 +210,7 @@ def resolve(constraints: Any, schema: Schema, fixed: Sequence[Hashable] = ()) ->
         tuple(limit for limit in limits if limit.limits_values),
         tuple(dict.fromkeys(rules)),
         may_become_missing,
-        any(isinstance(constraint, NoCopies) for constraint in given),
+        any(isinstance(constraint, NoCopies) for constraint in objects),
     )
 
 

@@ -37,8 +37,8 @@ def load_loans(n: int = 3000, *, missing: float = 0.0, random_state: int | None 
     r"""Simulate applicants for a bank loan, and who defaulted.
 
     The bank grants a loan if the predicted probability of default is at most 0.1. The paper's four features (age, sex,
-    salary, defaulted_last_year) are joined by six more. Education and sex affect the default only through salary and
-    employment.
+    salary, defaulted_last_year) are joined by six more. Education and sex affect the default only through salary,
+    employment and years_employed.
 
     Parameters
     ----------

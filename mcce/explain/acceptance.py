@@ -1,4 +1,4 @@
-"""May this row be returned for this factual? The one place of every promise.
+"""Whether a row may be returned for a factual: the only place where its conditions are checked.
 
 `complete`   computes derived columns and solves kept equations; nothing else computes them.
 `admits`     constraints, relations that the factual keeps, known values stay known, no copies of training rows,

@@ -11,7 +11,7 @@ m      share of the accepted training rows whose margin (how far inside the deci
        rows is enough distance. Decisions without a margin have no such term.
 
 A step is monotone in the value, so both parts of it are one difference on a transformed scale (`Scale`). The weights
-are 1: both terms are shares of training rows. Nearness to real rows has no term, because the floor bounds it already.
+are 1, because both terms are shares. Nearness to real rows has no term, because the floor bounds it already.
 """
 
 from __future__ import annotations

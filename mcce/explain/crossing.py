@@ -3,10 +3,10 @@
 1. For each set of columns, keep the distinct tuples of values in the draws of a pool; the values of a tuple come from
    the same draw, which preserves their dependence.
 2. For a factual, keep the tuples that differ from it in all their columns, at most `MOST`: half of them the nearest
-   ones by the sum of steps, and half evenly spread over the rest, because the nearest may all be too near.
+   ones by the sum of steps, and half evenly spread over all, because the nearest may all be too near.
 3. Of a single number with many values, evenly spaced ones are kept, so that every column has its share of `MOST`.
 
-No known value is crossed with a missing one.
+No missing value is taken from a draw.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from math import comb
 import numpy as np
 import pandas as pd
 
-from mcce._utils import Floats, Ints
+from mcce._utils import Bools, Floats, Ints
 from mcce.explain.draw import Pools
 from mcce.explain.kernels import mark_distinct, nearest_tuples
 
 MOST = 256, 112, 112  # crossings of a factual by size: twice as many find hardly fewer changes, for twice the queries
-MOST_TUPLES = 30_000  # of a pool: of many sets of columns fewer draws are crossed, and none of still more sets
+MOST_TUPLES = 30_000  # of a pool: with many sets of columns fewer draws are crossed, with more sets than this none
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class CrossedPools:
     scale : what a difference on that scale is multiplied by; 0 where any change is a whole step.
     """
 
-    def __init__(self, pools: Pools, columns: Ints, is_number: Ints, scaled: Floats, scale: Floats) -> None:
+    def __init__(self, pools: Pools, columns: Ints, is_number: Bools, scaled: Floats, scale: Floats) -> None:
         self.pools, self.columns, self.is_number = pools, columns, is_number
         self.scaled, self.scale = scaled, scale
         self.codes = np.empty((columns.size, pools.cells.shape[1]), dtype=np.int64)
@@ -162,8 +162,8 @@ class CrossedPools:
         draws, which = np.nonzero(is_first)
         return Tuples(draws, which, sets)
 
-    def _thin(self, begin: int, is_first: np.ndarray) -> None:
-        """Keep evenly spaced values of numbers with many (step 3)."""
+    def _thin(self, begin: int, is_first: Bools) -> None:
+        """Keep evenly spaced values of numbers with many values (step 3)."""
         most = max(16, MOST[0] // self.columns.size)
         for i, j in enumerate(self.columns):
             draws = np.flatnonzero(is_first[:, i])

@@ -4,7 +4,7 @@
 2. Constraints that are the same for all factuals truncate the shared draws. Draws that another constraint forbids for
    a factual are rejected later (`Acceptance.admits`).
 3. `draw_own`: the pools of factuals for which that was not enough, truncated by all their constraints. A known value
-   is not drawn as missing.
+   is drawn as missing only if a constraint allows it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _draw(
     rules: tuple[Formula, ...],
     seed: int,
 ) -> Pools:
-    """Draw a pool for each of `factuals`; `pool` has the place of its pool among them for each factual asked for."""
+    """Draw a pool for each of `factuals`; `pool` holds, for each factual asked for, the position of its pool."""
     n, generator = problem.n_samples, problem.generator
     repeated = np.repeat(np.arange(len(factuals)), n)
     drawn = generator.draw(

@@ -1,7 +1,7 @@
 """Three loops over millions of draws: the nearest draws, the distinct tuples of a pool, and the nearest crossings.
 
-Matrices of draws are stored by column (`cells[j, draw]`). A step is |x - y| * scale, or `whole` where that has no
-meaning (levels, missing values, constant columns), as in `mcce.distances.Gower`.
+Matrices of draws are stored by column (`cells[j, draw]`). A step is |x - y| * scale, or 1 where that has no meaning
+(levels, missing values, constant columns), as in `mcce.distances.Gower`.
 """
 
 # mypy: disable-error-code="no-untyped-def"

@@ -25,7 +25,7 @@ MOST_KEPT_SORTED = 512  # draws that the kernel keeps in order; more are sorted 
 
 @dataclass(frozen=True)
 class Counts:
-    """What became of the draws of each factual that were examined to the end; 0 for the others."""
+    """What became of the draws of each factual whose draws were all examined; 0 for the others."""
 
     drawn: Ints
     allowed: Ints

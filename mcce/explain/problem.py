@@ -78,7 +78,7 @@ class Problem:
         return mutable[~np.isin(mutable, self.derived.columns)]
 
     def keys(self, factuals: Floats) -> UInts:
-        """Return what identifies the draws of each factual: its fixed values, or all values if draws are its own."""
+        """Return what identifies the draws of each factual: its fixed values, or all values if `independent`."""
         if self.independent:
             return hash_rows(np.column_stack([factuals, np.full(len(factuals), 2.0)]))
         return hash_rows(self.generator.givens_of(factuals))

@@ -99,12 +99,12 @@ def _with_rows_below_floor(acceptance: Acceptance, pools: Pools, winners: Winner
     Few changes may be allowed where no whole draw is, for example if a level may only rise and has the highest value.
     """
     problem = acceptance.problem
-    left = np.flatnonzero(winners.count(len(acceptance)) == 0)
-    if not (left.size and problem.sparse and problem.floor > 0.0):
+    unexplained = np.flatnonzero(winners.count(len(acceptance)) == 0)
+    if not (unexplained.size and problem.sparse and problem.floor > 0.0):
         return winners
-    without_floor = Acceptance(replace(problem, floor=0.0), acceptance.factuals[left])
-    found, _, _ = search(without_floor, pools.take(left))
-    marked = Winners.of(left[found.owner], found.rows, below_floor=True)
+    without_floor = Acceptance(replace(problem, floor=0.0), acceptance.factuals[unexplained])
+    below, _, _ = search(without_floor, pools.take(unexplained))
+    marked = Winners.of(unexplained[below.owner], below.rows, below_floor=True)
     return Winners.join([winners, marked], problem.n_columns)
 
 

@@ -2,11 +2,11 @@
 
 1. Cross the draws with the factual, one column first, then two, then three (`mcce.explain.crossing`). The crossings of
    all factuals are examined in rounds, nearest first: those that are admitted are queried together, and the valid and
-   plausible ones are pruned (`mcce.explain.prune`). Most models answer faster than a row is judged, so they come first.
+   plausible ones are pruned (`mcce.explain.prune`). Most models are faster than the score, so they are queried first.
 2. A factual is done with the first size that gives enough rows, the cheapest first (`mcce.explain.cost`). Steps are a
    lower bound of the cost, so crossings beyond the best cost are left out.
-3. Factuals without enough rows get whole draws at the floor, pruned; those without any row get whole draws below the
-   floor, pruned and marked.
+3. Factuals without enough rows get whole draws at the floor, pruned; those without any row get whole draws without
+   the floor, pruned and marked.
 
 With `measures`, rows are ordered by these instead of (changes, cost), and every size is searched unless the first of
 them is L0. A diverse answer has rows that change different sets of columns.
@@ -31,7 +31,7 @@ from mcce.rng import hash_rows
 
 SIZES = 1, 2, 3
 ROUNDS = 0, 16, 48, 112, MOST[0]  # ends of the rounds, among the crossings of a factual
-STARTS = 4  # whole draws that are pruned for a factual without a crossing
+STARTS = 4  # whole draws that are pruned for a factual without enough rows
 
 
 class Best:
@@ -128,10 +128,10 @@ def _whole_draws(
     for block in blocks(replace(problem, sparse=False), acceptance.factuals[which]):
         members = which[block]
         part = acceptance.take(members)
-        found, counts_of_part = first_valid(
+        winners, counts_of_part = first_valid(
             part, completed(part, pools.take(members)), STARTS + problem.k - 1, at_floor=at_floor
         )
-        parts.append(found.of_factuals(members))
+        parts.append(winners.of_factuals(members))
         counts.write(members, counts_of_part)
     return Winners.join(parts, problem.n_columns), counts
 

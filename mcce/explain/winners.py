@@ -14,7 +14,7 @@ from mcce._utils import Bools, Floats, Ints
 class Winners:
     """Rows with the positions of their factuals, sorted by factual; the rows of a factual are best first.
 
-    `below_floor` marks rows that are less plausible than the floor.
+    `below_floor` marks rows that are less plausible than the floor, or have a harmful change.
     """
 
     owner: Ints

@@ -45,10 +45,10 @@ class Criticism:
     ----------
     table : DataFrame
         A row for each mutable feature in visiting order: `sampler`, `n` (known values), `log_score`, `crps` (Brier
-        score of unordered levels), `bias` (above 0: values tend to lie above their distribution), `spread` (above 0: in
-        its tails too often, it is too narrow), `p_calibration`, `p_dependence` and `depends_on` (the column with the
-        smallest p-value), `p_adjusted` (smallest of the feature's, adjusted for all tests) and `passes`. `bias` and
-        `spread` are means of Legendre polynomials with standard deviation 1.
+        score of unordered levels), `bias` (above 0: values tend to lie above their distribution), `spread` (above 0:
+        they lie in its tails too often, so it is too narrow), `p_calibration`, `p_dependence` and `depends_on` (the
+        column with the smallest p-value), `p_adjusted` (smallest of the feature's, adjusted for all tests) and
+        `passes`. `bias` and `spread` are means of Legendre polynomials with standard deviation 1.
     dependence : DataFrame
         A row for each feature and column before it: `location` and `scale`, the correlations of the column with where
         the value lies in its distribution, and how far out, with `p` and `p_adjusted`.

@@ -4,7 +4,7 @@ For a row with the value y and the distribution function F of its conditional:
 
 1. Log score: log((1 - e) p(y) + e q(y)), where p is the density (or probability) relative to the column's base measure,
    e = 0.001, and q is uniform: 1 / (number of point masses + 1) at a value with point mass, 1 / span elsewhere. So an
-   impossible value costs about log 0.001, not infinity. Of a missing value it is log P(missing). Higher is better.
+   impossible value costs about log 0.001, not infinity. For a missing value p = P(missing), q = 1. Higher is better.
 2. CRPS, the integral of (F(x) - 1{y <= x})^2: for numbers 2 sum_i (1{y < x_i} - u_i)(x_i - y) / M over quantiles x_i at
    the levels u_i = (i - 1/2) / M, M = 50; for ordered levels the sum over the codes. Unordered levels have the Brier
    score, sum_k (p_k - 1{y = k})^2. Lower is better. Missing values are left out.

@@ -4,8 +4,8 @@
    frame that returns a value for each row; the columns without which the function fails or changes are its inputs.
 2. Numbers are rounded to the decimals of the column: to the nearest, half up, down or up, whichever reproduces most
    training rows.
-3. A formula must reproduce nine in ten training rows in which the column is known: at most one row in ten is taken for
-   an error in the data, of which a warning tells.
+3. A formula must reproduce nine in ten training rows in which the column is known: others are taken for errors in
+   the data, and a warning counts them.
 4. Formulas are computed in topological order; a cycle is an error.
 """
 
@@ -202,7 +202,7 @@ def _fit(column: int, definition: Any, schema: Schema, training: Floats) -> Deri
 
 
 def _check(step: DerivedColumn, agreement: Bools, is_known: Bools, training: Floats) -> None:
-    """Raise if a formula disagrees with many training rows, warn of few."""
+    """Raise if a formula disagrees with many training rows, warn if with few."""
     disagreeing = np.flatnonzero(is_known & ~agreement)
     if not disagreeing.size:
         return

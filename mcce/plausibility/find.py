@@ -61,7 +61,7 @@ def find_relations(
 ) -> Relations:
     """Return the relations between the columns of a table that chance does not explain.
 
-    Copies and columns that determine each other, linear functions, sums, products, quotients and orders ``a <= b``,
+    Copies, columns that determine each other, linear functions, sums, products, quotients and orders ``a <= b``,
     each as a text that `relations=` accepts. At most 1 % of the rows break any of them.
 
     Parameters
@@ -189,7 +189,7 @@ class _Search:
     def _targets(self, rows: Ints, columns: list[int], atoms: Floats, rooms: Floats) -> list[int]:
         """Return the columns that a regression on the other atoms may give; the first atoms are the columns.
 
-        Those with the finest relative digits come first, because they are computed from others; then the last ones.
+        Those with the finest relative digits come first, because they are computed from others; of ties, the last.
         """
         standard, lengths = standardised(atoms)
         unexplained = unexplained_by_others(standard, lengths)[: len(columns)]
@@ -343,7 +343,7 @@ class _Search:
         """
         others = np.array([b for b in self.searched if b != a and not self.tied & {a, b}], dtype=np.int64)
         log_m = np.log([self.counts[b].size for b in others])
-        others = others[self.counts[a].size * log_m + self.log_orders[others] <= self._least_chance()]
+        others = others[self.counts[a].size * log_m + self.log_orders[others] <= self._log_level_of_maps()]
         few = codes[:: max(1, self.n // 200)]
         few = few[np.argsort(few[:, a], kind="stable")]
         same = (few[1:, a] == few[:-1, a]) & (few[1:, a] >= 0)
@@ -351,7 +351,7 @@ class _Search:
         n_differing = ((after != before) & (after >= 0) & (before >= 0)).sum(axis=0)
         return [int(b) for b in others[n_differing <= 2.0 * _most_broken(len(few))]]
 
-    def _least_chance(self) -> float:
+    def _log_level_of_maps(self) -> float:
         return LOG_LEVEL - 2.0 * float(np.log(max(len(self.searched), 1)))
 
     def _maps_to(self, a: int, b: int, codes: Ints) -> bool:
@@ -365,7 +365,7 @@ class _Search:
         if n_broken > _most_broken(n_known):
             return False
         orders = _log_orders(np.bincount(codes[is_known, b], minlength=m_b))
-        if (m_a + n_broken) * np.log(m_b) + orders + _log_choices(n_known, n_broken) > self._least_chance():
+        if (m_a + n_broken) * np.log(m_b) + orders + _log_choices(n_known, n_broken) > self._log_level_of_maps():
             return False
         return majority_pairs(self.matrix[:, a], self.matrix[:, b])[1] <= MOST_BROKEN * len(self.matrix)
 

@@ -30,7 +30,7 @@ from mcce.exceptions import InputError, did_you_mean, spell, warn
 from mcce.plausibility.derived import tolerance, usual_step
 from mcce.table import Feature, Schema
 
-MANY_BROKEN = 0.1  # share of training rows that break a given relation, from which there is a warning
+MANY_BROKEN = 0.1  # share of training rows that break a relation of the user, above which a warning is issued
 MOST_LEVELS = 200  # levels that are tried when an equation is solved for a column of levels
 _NAME = r"(`[^`]+`|[^`\s][^`]*?)"
 _MAP = re.compile(rf"\s*{_NAME}\s*(<->|->)\s*{_NAME}\s*", re.DOTALL)

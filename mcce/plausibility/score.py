@@ -2,7 +2,7 @@
 
 1. The training rows are divided into two halves at random. Every part of the score is learned on one half, and gives
    each row one or several numbers, larger for more plausible rows:
-   `Residuals`  for each number, how near its normal score is to its regression on all other numbers;
+   `Residuals`  for each number, how near its normal score is to its regression on all other columns;
    `Cells`      for each column, how likely its value is in the leaf of a tree of all other columns;
    `Joint`      the density of all columns together, a mixture of normals times multinomials (`mcce.samplers.mixture`);
    `Nearest`    how near the row is to its nearest real rows.
@@ -35,7 +35,7 @@ MOST_ROWS = 20_000  # training rows that are read; a share of 0.05 of half of th
 LEAST_LEAF = 50  # rows of a leaf: a share of 0.05 is then 2.5 of them
 MOST_BINS = 24  # of a number
 MOST_INPUTS = 30  # columns, drawn at random, among which a tree looks for each split
-N_NEAREST, MOST_NEAR = 5, 2000  # nearest rows, and those among which they are searched for, in milliseconds
+N_NEAREST, MOST_NEAR = 5, 2000  # nearest rows, and those among which they are searched for, which takes milliseconds
 LEAST_SHARE = 0.01  # of a level among the learned rows; rarer ones are no column of the regressions
 
 

@@ -127,7 +127,7 @@ def write_table(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def write_column(column: pd.Series[Any]) -> dict[str, Any]:
-    """Return one column for R, by its dtype; texts of objects are texts, numbers numbers."""
+    """Return one column for R, by its dtype, and a column of objects by the dtype of its values."""
     name, cell = str(column.name), python_dates(column)
     if column.dtype == object and cell is None:
         column = column.convert_dtypes()
@@ -498,7 +498,7 @@ class RConditional(ConditionalSampler):
     def fit_in_r(self, x: pd.DataFrame, y: pd.Series[Any], seed: int) -> Callable[[pd.DataFrame, Floats, int], Floats]:
         """Return a function (rows, uniform numbers, seed) that draws from the model that R fits to x and y.
 
-        Levels are drawn as positions among those of y. `seed` is that of R's generator, of which no draw may depend.
+        Levels are drawn as positions among those of y. `seed` is that of R's generator, on which no draw may depend.
         """
 
     def fit(self, given: Table, target: Column) -> RConditional:
@@ -549,7 +549,7 @@ class RConditional(ConditionalSampler):
 
 
 class LentSampler(RConditional):
-    """A conditional in the R session that holds Python; `fit_in_r_` is a function of (x, y, seed)."""
+    """A conditional in the R session that runs Python; `functions` is a function of (x, y, seed)."""
 
     maker = "r_sampler()"
 

@@ -1,7 +1,7 @@
 """The measures of mcceR, on raw scales: of its own candidates, and `l1_raw`, `l2_raw` for any candidates.
 
 `L0`, `L1`, `L2` and `gower` (mcceR's, see `mcce.rcompat`) of every generated row, over the mutable columns. A changed
-level counts one step in L1 and L2, an ordered one as many as there are levels between.
+level counts one step in L1 and L2, an ordered one the difference of the positions.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ TREES: dict[str, dict[str, Callable[[Any, str], Any]]] = {  # R's arguments of t
         "maxdepth": lambda value, name: _whole(0)(value, name) or None,  # 0: no limit
     },
     "rpart": {
-        "minsplit": _whole(0),  # one alone sets both
+        "minsplit": _whole(0),  # one of minsplit and minbucket alone sets the other
         "minbucket": _whole(1),
         "cp": _number,
         "maxdepth": _whole(1, 30),

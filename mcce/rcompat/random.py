@@ -5,8 +5,8 @@
 2. A uniform number is a word over 2^32; 0 becomes half of the step.
 3. Index below n ("Rejection", R 3.6 and later): the upper 16 bits of as many words as ceil(log2 n) bits take, a word
    more when they are a multiple of 16, cut to these bits; drawn again while not below n. Also n = 1 takes a word.
-4. Without replacement: draw among those left, put the last one left into its place. From more than ten million, at
-   most half of them: draw again on a repeat.
+4. Without replacement: draw among those left, put the last one left into its place. If at most half of more than
+   ten million are drawn: draw again on a repeat.
 5. Normal ("Inversion"): the quantile (Wichura 1988, algorithm AS 241, PPND16) at (floor(2^27 u1) + u2) / 2^27.
 """
 

@@ -181,7 +181,7 @@ def fit_autoregressive(
     ----------
     x_train : DataFrame
     pred_train : array
-        The model's answer for each of its rows.
+        The model's prediction for each row of x_train.
     fixed_features, c_int, autoregressive_model, decision
         As in `explain_mcce`.
     rng : RGenerator, optional
@@ -292,7 +292,7 @@ class Simulated:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """All rows as the input of the model: x_train's columns, without the factuals' numbers."""
+        """All rows as the input of the model: x_train's columns, without `id_explain`."""
         return self.rows(slice(None))
 
     def rows(self, which: Ints | slice) -> pd.DataFrame:
@@ -399,7 +399,7 @@ def process(
     ----------
     simulated : Simulated
     pred_sim : array
-        The model's answer for each of its rows.
+        The model's prediction for each generated row.
     measures : sequence of {"validation", "L0", "L1", "L2", "gower"}
         In order of priority in sorting.
     remove_invalid : bool

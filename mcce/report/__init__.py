@@ -1,1 +1,1 @@
-"""Texts and pictures of results: functions of frames, which know nothing of models and explainers."""
+"""Texts and pictures of results: functions of frames, independent of models and explainers."""

@@ -52,7 +52,7 @@ def count_fitting_letters(ax: Axes, text: str, size: float, share: float = 0.92)
 
 
 def wrap_to_axes(ax: Axes, text: str, size: float) -> list[str]:
-    """Return a text in lines that fit into the width of the axes, those of wide letters included."""
+    """Return a text in lines that fit into the width of the axes, also lines of wide letters."""
     n = count_fitting_letters(ax, text, size)
     while True:
         lines = textwrap.wrap(text, n, break_on_hyphens=False)

@@ -97,7 +97,7 @@ def change_plot(
     kinds : mapping
         Feature to "numeric", "ordered" or "categorical".
     distributions : mapping
-        Feature to its training values, as in `Counterfactuals.distributions`; features without are written out.
+        Feature to its training values, as in `Counterfactuals.distributions`; others are written out.
     fixed, derived : sequence
         Features that may not change, and those that a formula computes, which are listed below.
     predictions : pair or None
@@ -225,7 +225,7 @@ def make_scale(training: Floats, low: float, high: float) -> tuple[Callable[[Flo
 
     It is linear, or logarithmic if one side of the median is more than three times as long as the other: position =
     log(1 + d / b) / log(1 + w / b), with d the distance from the crowded end, w the width of the line, and b the
-    distance of the median from that end. Numbers beyond an end are on it.
+    distance from that end of the median (if 0, of the median of the other numbers). Numbers beyond an end are on it.
     """
     width = max(high - low, np.finfo(np.float64).tiny)
     below = float(np.clip(np.median(training) - low, 0.0, width))

@@ -185,8 +185,7 @@ class GaussianCopulaSampler(ConditionalSampler):
     Notes
     -----
     Margins and covariances of all columns of a chain are estimated once. The model has no interactions and no tail
-    dependence; "mixture" with one component is similar, with several it has both. What is approximate is said in
-    `mcce.samplers.copula`.
+    dependence; "mixture" with several components has interactions. `mcce.samplers.copula` states what is approximate.
 
     Examples
     --------

@@ -58,7 +58,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Dummies:
-    """One dummy for each of `codes`; a missing value has the code `missing`, and others 0 in an indicator of it."""
+    """One dummy for each of `codes`. A missing value has the code `missing`; in its indicator, known values have 0."""
 
     source: int
     names: tuple[str, ...]
@@ -337,7 +337,7 @@ class RegressionSampler(ConditionalSampler):
         """Fit to the design matrix `x` without intercept."""
 
     def generator(self) -> np.random.Generator:
-        """Return the random numbers of a `proper` fit."""
+        """Return the random generator of a `proper` fit."""
         return np.random.default_rng(derive_key(resolve_seed(self.random_state), "proper"))
 
 

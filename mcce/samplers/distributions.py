@@ -148,7 +148,7 @@ def _sum_kernels(pool, weight, begin, end, values, quartile_range, width_of_ties
     Of more than `most` donors in a segment, so many evenly spaced ones count for all.
     """
     for i in range(out.size):
-        total = mean = squares = n = 0.0
+        total = mean = squares = weight_squares = 0.0
         for s in range(begin.shape[1]):
             size = end[i, s] - begin[i, s]
             used = min(size, most)
@@ -156,7 +156,7 @@ def _sum_kernels(pool, weight, begin, end, values, quartile_range, width_of_ties
                 at = begin[i, s] + (2 * k + 1) * size // (2 * used)
                 w = (weight[at] if weight.size else 1.0) * size / used
                 total += w
-                n += w * w * used / size
+                weight_squares += w * w * used / size
                 step = pool[at] - mean
                 mean += w / total * step
                 squares += w * step * (pool[at] - mean)
@@ -166,7 +166,7 @@ def _sum_kernels(pool, weight, begin, end, values, quartile_range, width_of_ties
         spread = np.sqrt(squares / total)
         if 0.0 < quartile_range[i] < 1.34 * spread:
             spread = quartile_range[i] / 1.34
-        h = 0.9 * spread * (total * total / n) ** -0.2
+        h = 0.9 * spread * (total * total / weight_squares) ** -0.2
         if not h > 1e-12 * abs(mean):
             h = width_of_ties
         for s in range(begin.shape[1]):
@@ -184,7 +184,7 @@ def _sum_kernels(pool, weight, begin, end, values, quartile_range, width_of_ties
 
 @dataclass(frozen=True, eq=False)
 class Levels(Distribution):
-    """Probabilities of levels: logreg, polyreg, polr, classifiers.
+    """Probabilities of levels: logreg, polyreg, polr, copula, mixture, classifiers.
 
     Parameters
     ----------
@@ -338,8 +338,8 @@ class Donors(Distribution):
         begin, end = _columns(begin), _columns(end)
         if self.weight is None:
             out = np.empty(len(begin))
-            ends = np.ascontiguousarray(begin, dtype=np.int64), np.ascontiguousarray(end, dtype=np.int64)
-            _pick_donor(rng.next_key(), rng.draws, rng.rows, *ends, np.ascontiguousarray(self.pool), out)
+            segments = np.ascontiguousarray(begin, dtype=np.int64), np.ascontiguousarray(end, dtype=np.int64)
+            _pick_donor(rng.next_key(), rng.draws, rng.rows, *segments, np.ascontiguousarray(self.pool), out)
             return out
         upto = np.cumsum(self._total(begin, end), axis=1)
         place = rng.uniform() * upto[:, -1]
@@ -461,7 +461,7 @@ class Donors(Distribution):
         n = len(self)
         quartile_range = smooth.ppf(np.full(n, 0.75)) - smooth.ppf(np.full(n, 0.25))
         weight = np.empty(0) if self.weight is None else np.ascontiguousarray(smooth.weight)
-        begin, end = (np.ascontiguousarray(_columns(ends)) for ends in (smooth.begin, smooth.end))
+        begin, end = (np.ascontiguousarray(_columns(part)) for part in (smooth.begin, smooth.end))
         out = np.empty(n)
         _sum_kernels(smooth.pool, weight, begin, end, values, quartile_range, self.margin.bandwidth, KERNELS, out)
         return out
@@ -824,10 +824,10 @@ class Sampled(Distribution):
         return drawn if grid is None else grid.round(drawn)
 
     def log_density(self, values: Floats) -> Floats:
-        raise self._error("a density")
+        raise self._error("density")
 
     def cdf(self, values: Floats, below: bool = False) -> Floats:
-        raise self._error("a distribution function")
+        raise self._error("distribution function")
 
     def ppf(self, u: Floats) -> Floats:
         raise self._error("quantiles")
@@ -837,6 +837,6 @@ class Sampled(Distribution):
 
     def _error(self, what: str) -> InputError:
         return InputError(
-            f"{self.name} has no {what.split(' ', 1)[-1]}, because it implements sample() only; implement "
-            "distribution(given), or use another sampler for this feature."
+            f"{self.name} has no {what}, because it implements sample() only; implement "
+            "distribution(given), or use another sampler for this column."
         )

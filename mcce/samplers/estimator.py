@@ -130,7 +130,7 @@ class EstimatorSampler(ConditionalSampler):
         except ValueError as error:
             raise InputError(
                 f"{spell(self.estimator)} could not be fitted to {len(x)} rows of column {spell(target.feature.name)}, "
-                f"or to a part of them: {str(error).splitlines()[0]} Give more rows, or another estimator."
+                f"or to a part of them: {str(error).partition(chr(10))[0]} Give more rows, or another estimator."
             ) from error
         return self
 
@@ -176,7 +176,7 @@ class EstimatorSampler(ConditionalSampler):
         return np.sort(predicted + self.shifts_, axis=1) + self.gap_ * np.arange(QUANTILES.size)
 
     def _held_out(self, n: int, n_folds: int) -> list[Bools]:
-        """Return which rows each fold holds out; no folds of a single row."""
+        """Return which rows each fold holds out; no folds if there is a single row."""
         fold = np.random.default_rng(derive_key(self.seed_, "folds")).permutation(n) % min(n_folds, n)
         return [fold == k for k in np.unique(fold)] if n > 1 else []
 

@@ -1,7 +1,7 @@
 """Families of numbers for `Continuous`: plain functions of arrays of parameters, by `scipy.special`.
 
 A family has `log_density`, `cdf` and `ppf` of values and parameters; everything else follows. Each parameter has one
-entry for each row (or one row: a mixture's weights). A further family is a subclass with these three methods; what all
+entry for each row (or several: a mixture's weights). A further family is a subclass with these three methods; what all
 rows share, such as the residuals of `LocationScale`, is an attribute of the object.
 """
 

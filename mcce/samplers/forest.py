@@ -83,7 +83,7 @@ class ForestSampler(ConditionalSampler):
             pool, begin = sorted_segments(target.values[rows], tree.training_leaf, tree.n_leaves)
             self.trees_.append(tree)
             pools.append(pool)
-            weights.append(np.repeat(1.0 / np.diff(begin), np.diff(begin)))  # one for each leaf
+            weights.append(np.repeat(1.0 / np.diff(begin), np.diff(begin)))  # they sum to 1 in each leaf
             begins.append(begin + t * n)
         self.pool_, self.weight_, self.begins_ = np.concatenate(pools), np.concatenate(weights), begins
         self.margin_ = Margin.fit(target.values, target.feature)

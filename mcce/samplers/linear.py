@@ -46,7 +46,7 @@ class LinearFit:
     Attributes
     ----------
     beta, sigma, rss : see steps 1 and 2.
-    root : a square root of V, whose multiple by sigma squared is the covariance of beta.
+    root : a square root of V; the covariance of beta is sigma squared times V.
     n_rows : int
     """
 

@@ -24,8 +24,8 @@ from mcce.table import Column, Table
 
 MOST_STEPS = 200
 MOST_HALVINGS = 60
-EXACT, COARSE = 1e-9, 1e-5  # gradient at which scikit-learn stops; beyond so many coefficients, exactness takes minutes
-MANY_COEFFICIENTS = 1_000
+EXACT, COARSE = 1e-9, 1e-5  # gradient at which scikit-learn stops
+MANY_COEFFICIENTS = 1_000  # with more, COARSE, because EXACT takes minutes
 DECREMENT = 1e-12  # Newton's method stops one step after its decrement, in units of the log-likelihood, is below this
 
 

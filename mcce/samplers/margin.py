@@ -154,7 +154,7 @@ class Margin:
         width = float(silverman(np.std(rest), high - low, rest.size))
         step = self.grid.step if self.grid is not None else 0.0
         width = width or step or 0.01 * max(1.0, abs(float(rest[0])))
-        return max(width, 4.0 * float(np.spacing(np.abs(rest).max())))  # of huge numbers
+        return max(width, 4.0 * float(np.spacing(np.abs(rest).max())))  # wider than rounding
 
     @cached_property
     def _smooth(self) -> tuple[Floats, Floats, Floats]:
@@ -223,7 +223,7 @@ class Margin:
         return np.where(np.isnan(values), np.nan, np.minimum(probability, 1.0))
 
     def ppf(self, u: Floats) -> Floats:
-        """Return the least observed-range value y with P(Y <= y) >= u; NaN without known values."""
+        """Return the least y of the observed range with P(Y <= y) >= u; NaN without known values."""
         if not self.known.size:
             return np.full(np.shape(u), np.nan)
         upto, values = self._inverse

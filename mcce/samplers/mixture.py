@@ -1,6 +1,6 @@
 """A finite mixture of normals times multinomials over columns of all kinds, fitted by EM.
 
-1. A number has a score, its normal score (`mcce.samplers.margin`); a value with point mass that of its middle.
+1. A number has a normal score (`mcce.samplers.margin`); of a value with point mass, the mean of its interval.
 2. In component k, of weight w_k, levels are independent with probabilities p_kj, and scores are normal with mean m_k
    and covariance S_k. Missing values are marginalised, in the fit and afterwards.
 3. Given some columns, the weights are w_k(x) ~ w_k prod_j p_kj(x_j) N(z; m_k, S_k). A level s of the target has the
@@ -368,22 +368,22 @@ def _nearest_starts(seen: SeenRows, n_components: int, rng: np.random.Generator)
     return nearest
 
 
-def _maximise(old: Mixture, seen: SeenRows, parts: Floats) -> Mixture:
-    """Return the mixture that maximises the expected log density for these parts of the components (M step)."""
+def _maximise(old: Mixture, seen: SeenRows, responsibilities: Floats) -> Mixture:
+    """Return the mixture that maximises the expected log density for the (rows, K) responsibilities (M step)."""
     k, d = old.means.shape
     sums, squares = np.zeros((k, d)), np.zeros((k, d, d))
     for rows, known in seen.patterns:
         unknown = np.setdiff1d(np.arange(d), known)
-        inside, filled = parts[rows].T, seen.scores[rows][None]
+        weight, filled = responsibilities[rows].T, seen.scores[rows][None]
         if unknown.size:
             filled = np.repeat(filled, k, axis=0)
             normals = Regression.of(old.means, old.covariances, known, unknown)
             filled[:, :, unknown] = normals.predict(seen.scores[rows][:, known]).transpose(1, 0, 2)
-            squares[:, unknown[:, None], unknown] += inside.sum(axis=1)[:, None, None] * normals.rest
-        weighted = (filled * inside[:, :, None]).transpose(0, 2, 1)
+            squares[:, unknown[:, None], unknown] += weight.sum(axis=1)[:, None, None] * normals.rest
+        weighted = (filled * weight[:, :, None]).transpose(0, 2, 1)
         sums += weighted.sum(axis=2)
         squares += weighted @ filled
-    size = parts.sum(axis=0)
+    size = responsibilities.sum(axis=0)
     means = sums / np.maximum(size, 1e-9)[:, None]
     scatter = squares - size[:, None, None] * means[:, :, None] * means[:, None, :]
     pseudo, spread = d + 2.0, k ** (-2.0 / max(d, 1))
@@ -391,7 +391,7 @@ def _maximise(old: Mixture, seen: SeenRows, parts: Floats) -> Mixture:
     probabilities = []
     for codes, shares in zip(seen.levels.T, (column.shares for column in old.columns if column.shares is not None)):
         known = codes >= 0
-        counts = np.stack([np.bincount(codes[known], part[known], shares.size) for part in parts.T])
+        counts = np.stack([np.bincount(codes[known], part[known], shares.size) for part in responsibilities.T])
         counted = counts + PSEUDO_ROWS * shares
         probabilities.append(counted / np.maximum(counted.sum(axis=1, keepdims=True), 1e-300))
     return Mixture(old.columns, (size + 1.0) / (size.sum() + k), tuple(probabilities), means, covariances)

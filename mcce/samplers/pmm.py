@@ -21,7 +21,7 @@ class PmmSampler(LinearSampler):
 
     1. Regress the target on the givens, with a slight ridge (`mcce.samplers.linear`).
     2. The donors of a row are the `n_donors` training rows with the nearest predictions. Rows tied with the last one
-       share what is left of its probability.
+       share the probability that the nearer rows leave.
     3. Draw one of the donors and return its value.
 
     Parameters

@@ -231,9 +231,9 @@ class StatsmodelsSampler(RegressionSampler):
         try:
             twin = model(y[rows], eta[rows, None], **options)
             self._twin_params = np.concatenate([before, [1.0], after])
-            ours = ask(twin, self._twin_params, self.scale_, eta[rows, None])
-            theirs = ask(self.results_.model, self.params_, self.scale_, z[rows])
-            if not np.allclose(ours.cdf(y[rows]), theirs.cdf(y[rows]), rtol=1e-6, atol=1e-9):
+            of_twin = ask(twin, self._twin_params, self.scale_, eta[rows, None])
+            of_model = ask(self.results_.model, self.params_, self.scale_, z[rows])
+            if not np.allclose(of_twin.cdf(y[rows]), of_model.cdf(y[rows]), rtol=1e-6, atol=1e-9):
                 return
             predicted = np.asarray(twin.predict(self._twin_params, eta[rows, None]))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, np.linalg.LinAlgError):

@@ -33,7 +33,7 @@ def is_number(dtype: Any) -> bool:
 
 
 def is_date(dtype: Any) -> bool:
-    """Return whether a dtype is of dates, durations or periods; `read_dates` finds those in object columns."""
+    """Return whether a dtype is of dates, durations or periods; `python_dates` finds those in object columns."""
     if isinstance(dtype, pd.SparseDtype):
         return False
     if isinstance(dtype, pd.ArrowDtype):

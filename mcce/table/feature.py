@@ -49,7 +49,7 @@ class Feature:
     kind : {"numeric", "ordered", "categorical"}
     dtype : dtype of the training column, restored by `decode`
     levels : pandas Index of the levels in the order of their codes; None for a numeric column
-    low, high : smallest and largest encoded training value; NaN if all are missing
+    low, high : smallest and largest encoded training number, NaN if all are missing; the first and last code of levels
     decimals : decimals of the training values, 0 for whole numbers and dates; None if there are more than six
     has_missing : whether the training column has missing values
     missing : the missing value of an object column

@@ -184,7 +184,7 @@ class Schema:
         return one if isinstance(one, np.dtype) and one.kind in "iuf" else None
 
     def decode_for_model(self, matrix: Floats) -> Data:
-        """Return the rows that a matrix encodes for the model: like `decode`, but of the kind of the training table."""
+        """Return the model's input for the rows of a matrix: like `decode`, but of the kind of the training table."""
         if self.array_dtype is not None and self.array_dtype == self._one_dtype and self.array_dtype.kind == "f":
             return np.asarray(matrix[:, self.places], dtype=self.array_dtype)
         frame = self.decode(matrix)

@@ -174,7 +174,7 @@ def check_weights(bench: GeneratorBench) -> None:
         drawn = generator.draw(bench.request(generator, training, 1200))
         shares.append(float((drawn.rows[~drawn.rejected, place_of(generator, "grade")] == 2.0).mean()))
     message = f"rows of triple weight are {shares[1]:.0%} of the draws, and {shares[0]:.0%} without weights"
-    require(shares[1] > shares[0] + 0.1, f"{message}; fit() repeats or resamples the rows, so use the table it gives.")
+    require(shares[1] > shares[0] + 0.1, f"{message}; fit() repeats or resamples the rows: use _fit()'s table.")
 
 
 def check_restrictions(bench: GeneratorBench) -> None:
@@ -220,7 +220,7 @@ def check_rules(bench: GeneratorBench) -> None:
 
 
 def check_densities(bench: GeneratorBench) -> None:
-    """Require that probabilities of all rows of a small table sum to 1, and are those of the draws, nearly.
+    """Require that probabilities of all rows of a small table sum to 1, and agree approximately with the draws.
 
     A density may be smoother than the draws (as for trees), so shares may differ slightly.
     """

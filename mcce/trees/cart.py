@@ -3,7 +3,7 @@
 1. Columns are ranked once per table, and all trees of a chain share the ranks (`ColumnRanks`).
 2. A node with fewer than `min_split` rows, at `max_depth`, or with a single response is a leaf. Otherwise the best cut
    of all columns is taken (`mcce.trees.kernels`), the first on ties, if it improves strictly.
-3. With `cp`, each subtree is collapsed that lowers the impurity by less than `cp` times the root's for each split.
+3. With `cp`, a subtree that lowers the impurity by no more than `cp` times the root's for each split is collapsed.
 4. Levels and missing values that a node has not seen go to its larger child.
 
 scikit-learn's trees do not split unordered levels, and `mcce.trees.rpart` must follow R's order of sums, which takes
@@ -100,7 +100,8 @@ class CartTree:
             return np.concatenate([self.leaf(half) for half in (matrix[: n // 2], matrix[n // 2 :])])
         matrix = np.asfortranarray(matrix)
         child, column, *of_nodes = self._routes
-        is_plain = not (self._splits_levels or np.isnan(matrix.sum()))
+        with np.errstate(over="ignore", invalid="ignore"):
+            is_plain = not (self._splits_levels or np.isnan(matrix.sum()))
         chunk = np.empty(kernels.CHUNK, dtype=np.uint64)
         kernels.route(matrix.ravel(order="F"), child | column * np.uint64(n), *of_nodes, is_plain, chunk, leaf)
         return leaf
@@ -181,7 +182,7 @@ def grow(
     values = recoded.values
     order = np.arange(values.size, dtype=np.int32) if rows is None else rows.astype(np.int32)
     columns = ColumnRanks.of(given).columns(given, rows)
-    response = values - np.clip(0.0, np.min(values), np.max(values))  # an offset loses no digits
+    response = values - np.clip(0.0, np.min(values), np.max(values))  # sums of values far from 0 lose digits
     n_levels = recoded.feature.n_levels
     n_classes = n_levels if recoded.feature.kind == "categorical" and n_levels > 2 else 0
     labels = values.astype(np.int64) if n_classes else np.empty(0, dtype=np.int64)

@@ -75,9 +75,6 @@ class Tree:
         """
         nodes = self.grown.nodes()
         target, is_closed = self.grown.target, "criterion" in nodes  # ctree's cuts belong to the left side
-        first_score = int(
-            is_closed and target.kind == "ordered" and target.n_levels > 2
-        )  # party's scores are 1, 2, ...
         coming: dict[int, list[_Branch]] = {}  # the branches of each node that are not visited yet
         rows = []
         for node in nodes.to_dict("records"):
@@ -102,7 +99,7 @@ class Tree:
                     coming[number] = [
                         branch.among(feature, variable, side) for side in (left & possible, possible - left)
                     ]
-            row["prediction"] = _decoded(target, node.pop("value") - first_score)
+            row["prediction"] = _decoded(target, node.pop("value"))
             rows.append(row | node)
         frame = pd.DataFrame(rows).set_index("node")
         return frame.astype({"parent": "Int64" if max(frame.index) < 2**63 else object})

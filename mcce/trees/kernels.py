@@ -40,7 +40,7 @@ LOW = np.uint64(0xFFFFFFFF)  # the lower half of a word: of rank << 32 | row in 
 LEAN: dict[str, Any] = {"no_rewrites": True, "no_cfunc_wrapper": True, "_nrt": False}
 inner = njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, **LEAN)  # called from kernels only
 
-Columns = namedtuple("Columns", "how slot n_values codes packed")  # read only, but `packed`, which is partitioned
+Columns = namedtuple("Columns", "how slot n_values codes packed")  # read-only except `packed`, which is partitioned
 Nodes = namedtuple("Nodes", "feature cut after left missing_left mask_at masks start size impurity")
 Work = namedtuple(
     "Work",

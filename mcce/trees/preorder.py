@@ -34,7 +34,7 @@ def as_cart(
     order = np.array(places)
     is_inner = variable[order] != LEAF
     by_levels = is_inner & np.isnan(threshold[order])
-    nothing = np.zeros(order.size)
+    zeros = np.zeros(order.size)
     return CartTree(
         given=given,
         target=target,
@@ -45,8 +45,8 @@ def as_cart(
         mask_at=np.where(by_levels, np.arange(order.size) * goes_left.shape[1], -1).astype(np.int32),
         masks=goes_left[order].ravel(),
         start=order.astype(np.int32),  # leaves are numbered from left to right
-        size=nothing.astype(np.int32),
-        impurity=nothing,
+        size=zeros.astype(np.int32),
+        impurity=zeros,
         rows=np.empty(0, dtype=np.int32),
         values=np.empty(0),
     )

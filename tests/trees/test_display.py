@@ -109,6 +109,15 @@ def test_rows_can_be_followed_through_the_frame(name):
     assert repr(tree) == f"Tree(y, {tree.grown.n_leaves} leaves)"
 
 
+@pytest.mark.parametrize("name", GROW)
+def test_predictions_of_ordered_levels(name):
+    x = np.arange(300.0)
+    y = pd.Categorical.from_codes((x // 100).astype(int), list("abc"), ordered=True)
+    frame = grown(name, pd.DataFrame({"x": x, "y": y}))[0].to_frame()
+    leaves = frame[frame["variable"].isna()]
+    assert leaves["prediction"].tolist()[:: len(leaves) - 1] == ["a", "c"]
+
+
 def test_levels_ruled_out_above_are_not_named_again():
     frame = grown("cart", mixed(2000)[["job", "y"]])[0].to_frame()
     for _, node in frame.iloc[1:].iterrows():

@@ -49,7 +49,7 @@ def _products(a: Floats, b: Floats) -> Floats:
 def quadratic(x: Floats, y: Floats) -> tuple[float, int]:
     """Return the quadratic statistic and its degrees of freedom, with party's order of operations.
 
-    So choices that depend on the last bits, such as between two columns of which one is a multiple of the other, are
+    Choices that depend on the last bits, such as between two columns of which one is a multiple of the other, are then
     the same as in an R with the reference version of LAPACK (`mcce.trees.ctree.svd`).
     """
     centred, sigma = linear_statistic(x, y)

@@ -30,7 +30,7 @@ from mcce.trees.ctree.independence import chi_square, quadratic
 from mcce.trees.kernels import LEAF
 from mcce.trees.preorder import as_cart
 
-_MOST_FREEDOM = 100  # above this size the last bits of a statistic are not worth a large decomposition
+_MOST_FREEDOM = 100  # degrees of freedom above which the last bits are not worth a large decomposition
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ def _cut(level: _Level, data: _Data, chosen: Ints, minbucket: int, minprob: floa
 
 
 def _assemble(levels: list[_Level], data: _Data, given: Table, target: Column) -> CTree:
-    """Assemble the levels to a tree, its nodes in party's order: parents first, left before right."""
+    """Assemble the levels into a tree, its nodes in party's order: parents first, left before right."""
     whole = _Level(*(np.concatenate(parts) for parts in zip(*levels)))
     is_inner = whole.node["variable"] != LEAF
     left = np.where(is_inner, 2 * np.cumsum(is_inner) - 1, 0)  # the levels hold the children in this order
