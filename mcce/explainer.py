@@ -359,6 +359,7 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
         not_confirmed = np.isin(np.arange(len(factuals)), searched[refuted])
         winners = winners.of_factuals(searched)
         explained = Explanation(problem, factuals, winners, counts_of_all, not_confirmed, 0.0, 0.0)
+        self._warn(explained)
         return self._tabulate(explained, options, time.perf_counter() - begun)
 
     def _match(self, candidates: pd.DataFrame, factuals: Factuals) -> Pools:

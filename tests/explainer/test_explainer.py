@@ -85,6 +85,8 @@ def test_a_model_with_random_answers_returns_confirmed_rows_only():
     with pytest.warns(mcce.exceptions.MCCEWarning, match="Its answers are random"):
         found = explainer.explain(refused(X, 40), n_samples=100)
     assert set(found.unexplained["code"]) <= {"not_confirmed", "already", "none_valid"}
+    with pytest.warns(mcce.exceptions.MCCEWarning, match="Its answers are random"):
+        explainer.select(explainer.generate(refused(X, 40), 100), refused(X, 40))
 
 
 def test_a_saved_explainer_gives_the_same_answers(tmp_path):
