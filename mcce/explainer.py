@@ -53,6 +53,7 @@ from mcce.rng import hash_rows
 from mcce.table import Data, Kind, Table, as_frame
 from mcce.table.checks import find_labels
 
+VERSION = version("mcce")
 FORMAT = 1  # of saved files
 MOST_SAMPLES = 10**7
 
@@ -480,7 +481,7 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
     def _tabulate(self, explained: Explanation, options: Mapping[str, Any], seconds: float) -> Counterfactuals:
         query = explained.problem.query
         settings = {
-            "mcce": version("mcce"),
+            "mcce": VERSION,
             "seed": self.generator_.seed_,
             "decision": query.text,
             **options,
@@ -523,7 +524,7 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
         """
         self._check_fitted()
         state = {**self.__getstate__(), "model": None}
-        header = {"format": FORMAT, "version": version("mcce"), "class": type(self).__name__}
+        header = {"format": FORMAT, "version": VERSION, "class": type(self).__name__}
         try:
             model: Any = pickle.dumps(self.model)
         except Exception as error:  # pickle raises many kinds
@@ -553,7 +554,7 @@ def load(path: str | PathLike[str], model: Any = None) -> MCCE:
         ) from error
     if not isinstance(content, dict) or content.get("class") != "MCCE" or content.get("format") != FORMAT:
         raise InputError(f"{str(path)!r} does not hold an explainer of this format; fit it again and save it.")
-    if content["version"] != version("mcce"):
+    if content["version"] != VERSION:
         warn(f"{str(path)!r} was saved by mcce {content['version']}, and this is {version('mcce')}.")
     if model is None and content["model"] is None:
         message = f"{str(path)!r} holds no model, because it could not be saved; give it: load(path, model=...)."

@@ -87,7 +87,7 @@ class Acceptance:
     def plausible(self, rows: Floats, owner: Ints) -> Bools:
         """Return which rows are at or above the floor, judged for their changes."""
         problem = self.problem
-        if problem.score is None or problem.floor == 0.0:
+        if problem.score is None or problem.floor == 0.0 or not len(rows):
             return np.ones(len(rows), dtype=bool)
         return problem.score.at_floor(rows, self.judged, owner, problem.floor)
 

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from mcce._utils import Floats, Ints
+from mcce._utils import Bools, Floats, Ints
 from mcce.explain.acceptance import Acceptance
 from mcce.explain.crossing import MOST, CrossedPools, Crossings
 from mcce.explain.draw import Pools
@@ -31,6 +31,8 @@ from mcce.rng import hash_rows
 
 SIZES = 1, 2, 3
 ROUNDS = 0, 16, 48, 112, MOST[0]  # ends of the rounds, among the crossings of a factual
+FEW_ROWS = 1000  # a model answers so many rows almost as fast as one, so they are asked at once
+JUDGED = 0, 1, 4, 16, MOST[0]  # ends of the parts in which rows with one change are judged
 STARTS = 4  # whole draws that are pruned for a factual without enough rows
 
 
@@ -51,11 +53,11 @@ class Best:
         measures = self.problem.measures
         return measures is None or measures[0].name == "L0"
 
-    def add(self, owner: Ints, rows: Floats) -> None:
+    def add(self, owner: Ints, rows: Floats, keys: Floats | None = None) -> None:
         """Add accepted rows, and keep the k best of each factual, distinct or with distinct sets of changes."""
         if not owner.size:
             return
-        keys = np.concatenate([self.keys, self._keys(owner, rows)])
+        keys = np.concatenate([self.keys, self.keys_of(owner, rows) if keys is None else keys])
         owner, rows = np.concatenate([self.owner, owner]), np.concatenate([self.rows, rows])
         order = np.lexsort((*keys.T[::-1], owner))
         same = self.acceptance.changes(rows, owner).astype(np.float64) if self.problem.diverse else rows
@@ -66,7 +68,8 @@ class Best:
         order, rank = order[rank < self.problem.k], rank[rank < self.problem.k]
         self.owner, self.rows, self.keys, self.rank = owner[order], rows[order], keys[order], rank
 
-    def _keys(self, owner: Ints, rows: Floats) -> Floats:
+    def keys_of(self, owner: Ints, rows: Floats) -> Floats:
+        """Return the keys of rows."""
         acceptance, problem = self.acceptance, self.problem
         factuals = acceptance.factuals[owner]
         counted = problem.derived.reset(rows, factuals)
@@ -138,23 +141,42 @@ def _whole_draws(
 
 def _examine(acceptance: Acceptance, crossings: Crossings, best: Best, size: int) -> None:
     """Examine the crossings of one size in rounds (step 1)."""
+    if crossings.owner.size <= FEW_ROWS:
+        acceptance.query(_admitted(acceptance, crossings, crossings.steps < best.bound(size)[crossings.owner])[0])
     for begin, end in pairwise(ROUNDS):
         in_round = (begin <= crossings.place) & (crossings.place < end)
-        examined = np.flatnonzero(in_round & (crossings.steps < best.bound(size)[crossings.owner]))
-        if not examined.size:
+        rows, owner = _admitted(acceptance, crossings, in_round & (crossings.steps < best.bound(size)[crossings.owner]))
+        if not owner.size:
             continue
-        owner = crossings.owner[examined]
-        rows = acceptance.complete(crossings.rows(examined, acceptance.factuals), owner)
-        may_be_returned = acceptance.admits(rows, owner)
-        owner, rows = owner[may_be_returned], rows[may_be_returned]
         is_valid = acceptance.query(rows).wanted
-        is_valid[is_valid] = acceptance.plausible(rows[is_valid], owner[is_valid])
         owner, rows = owner[is_valid], rows[is_valid]
-        is_harmed = np.zeros(owner.size, dtype=bool)
-        several = np.flatnonzero(acceptance.changes(rows, owner).sum(axis=1) > 1)
-        if several.size:
-            rows[several], is_harmed[several] = prune(acceptance, rows[several], owner[several])
+        is_single = acceptance.changes(rows, owner).sum(axis=1) == 1
+        _add_single(acceptance, rows[is_single], owner[is_single], best)
+        owner, rows = owner[~is_single], rows[~is_single]
+        is_plausible = acceptance.plausible(rows, owner)
+        owner, rows = owner[is_plausible], rows[is_plausible]
+        rows, is_harmed = prune(acceptance, rows, owner)
         best.add(owner[~is_harmed], rows[~is_harmed])
+
+
+def _admitted(acceptance: Acceptance, crossings: Crossings, examined: Bools) -> tuple[Floats, Ints]:
+    """Return the completed rows of some crossings that are admitted, and their factuals."""
+    owner = crossings.owner[examined]
+    rows = acceptance.complete(crossings.rows(np.flatnonzero(examined), acceptance.factuals), owner)
+    may_be_returned = acceptance.admits(rows, owner)
+    return rows[may_be_returned], owner[may_be_returned]
+
+
+def _add_single(acceptance: Acceptance, rows: Floats, owner: Ints, best: Best) -> None:
+    """Add the plausible rows among those with one change; the cheapest are judged first, so that most need not be."""
+    keys = best.keys_of(owner, rows)
+    order = np.lexsort((*keys.T[::-1], owner))
+    place = np.arange(order.size) - np.searchsorted(owner[order], owner[order])
+    for begin, end in pairwise(JUDGED):
+        part = order[(begin <= place) & (place < end)]
+        part = part[keys[part, -1] < best.bound(1)[owner[part]]]
+        part = part[acceptance.plausible(rows[part], owner[part])]
+        best.add(owner[part], rows[part], keys[part])
 
 
 def _below_floor(acceptance: Acceptance, pools: Pools, which: Ints) -> tuple[Winners, Counts]:
