@@ -81,12 +81,12 @@ class CrossedPools:
             self.codes[i] = pd.factorize(pools.cells[j])[0]
 
     def cross(self, which: Ints, scaled_factuals: Floats, size: int) -> Crossings:
-        """Return the crossings of some factuals with `size` columns."""
-        parts = [
-            part
-            for begin, end, members in self._pools(which)
-            for part in self._of_pool(begin, end, members, scaled_factuals, size)
-        ]
+        """Return the crossings of some factuals with `size` columns; none if there are fewer, or too many sets."""
+        parts = []
+        if 0 < comb(self.columns.size, size) <= MOST_TUPLES:
+            sets = np.array(list(combinations(range(self.columns.size), size)), dtype=np.int64)
+            for begin, end, members in self._pools(which):
+                parts += self._of_pool(begin, end, members, scaled_factuals, sets)
         none = np.empty(0, dtype=np.int64)
         parts.append((none, none, np.empty((0, size), dtype=np.int64), np.empty(0)))
         owner, draws, columns, steps = (np.concatenate(arrays) for arrays in zip(*parts))
@@ -105,41 +105,28 @@ class CrossedPools:
                 yield int(begins[members[0]]), int(ends[members[0]]), which[members]
 
     def _of_pool(
-        self, begin: int, end: int, members: Ints, scaled_factuals: Floats, size: int
+        self, begin: int, end: int, members: Ints, scaled_factuals: Floats, sets: Ints
     ) -> Iterator[tuple[Ints, Ints, Ints, Floats]]:
         """Yield the owner, draw, columns and steps of the crossings of each factual of a pool."""
-        tuples = self.tuples(begin, end, size)
-        if tuples is None:
-            return
-        n = tuples.draws.size
-        most = n if n <= MOST[size - 1] else MOST[size - 1] // 2
-        room = np.empty((self.columns.size, end - begin))
+        tuples = self.tuples(begin, end, sets)
+        n, most = tuples.draws.size, MOST[sets.shape[1] - 1]
+        most = n if n <= most else most // 2
+        scaled = self.scaled[self.columns, begin : begin + tuples.draws.max(initial=0) + 1]
 
-        def nearest(among: Tuples, factual: Floats) -> tuple[Ints, Floats]:
+        def nearest(among: Tuples, steps_of_cells: Floats) -> tuple[Ints, Floats]:
             """Return the positions of the nearest tuples, and their steps."""
             chosen, steps = np.empty(most, dtype=np.int64), np.empty(most)
-            n_chosen = nearest_tuples(
-                self.scaled,
-                begin,
-                factual,
-                self.columns,
-                self.scale,
-                among.draws,
-                among.which,
-                among.sets,
-                room,
-                chosen,
-                steps,
-            )
+            n_chosen = nearest_tuples(steps_of_cells, among.draws, among.which, among.sets, chosen, steps)
             return chosen[:n_chosen], steps[:n_chosen]
 
         at = np.linspace(0, n - 1, most).astype(np.int64)
         spread = Tuples(tuples.draws[at], tuples.which[at], tuples.sets)
         is_near = np.zeros(n, dtype=bool)
         for f in members:
-            chosen, steps = nearest(tuples, scaled_factuals[f])
+            steps_of_cells = self._steps(scaled, scaled_factuals[f])
+            chosen, steps = nearest(tuples, steps_of_cells)
             if n > most:
-                others, steps_of_others = nearest(spread, scaled_factuals[f])
+                others, steps_of_others = nearest(spread, steps_of_cells)
                 is_near[chosen] = True
                 is_new = ~is_near[at[others]]
                 is_near[chosen] = False
@@ -148,11 +135,17 @@ class CrossedPools:
             columns = self.columns[tuples.sets[tuples.which[chosen]]]
             yield np.full(chosen.size, f), begin + tuples.draws[chosen], columns, steps
 
-    def tuples(self, begin: int, end: int, size: int) -> Tuples | None:
-        """Return the distinct tuples of `size` columns in a pool; None if there are fewer columns, or too many sets."""
-        if not 0 < comb(self.columns.size, size) <= MOST_TUPLES:
-            return None
-        sets = np.array(list(combinations(range(self.columns.size), size)), dtype=np.int64)
+    def _steps(self, scaled: Floats, factual: Floats) -> Floats:
+        """Return the steps from a factual to the cells of some draws, column by column."""
+        own, scale = factual[self.columns, None], self.scale[self.columns, None]
+        steps = np.where(scale == 0.0, 1.0, np.abs(scaled - own) * scale)
+        steps[np.isnan(steps)] = 1.0
+        steps[scaled == own] = 0.0
+        return steps
+
+    def tuples(self, begin: int, end: int, sets: Ints) -> Tuples:
+        """Return the distinct tuples of some sets of columns in a pool."""
+        size = sets.shape[1]
         n_draws = min(end - begin, max(1, MOST_TUPLES // len(sets))) if size > 1 else end - begin
         is_first = np.empty((n_draws, len(sets)), dtype=np.bool_)
         slots = np.empty(2 << n_draws.bit_length(), dtype=np.int64)

@@ -8,17 +8,7 @@ Matrices of draws are stored by column (`cells[j, draw]`). A step is |x - y| * s
 
 import numpy as np
 
-from mcce._utils import jit, jit_inline
-
-
-@jit_inline
-def _step(value, before, scale):
-    """Return the step from the factual's value to another: 0 for the same, 1 for another level or a missing value."""
-    if value == before or (np.isnan(value) and np.isnan(before)):
-        return 0.0
-    if scale == 0.0 or np.isnan(value) or np.isnan(before):
-        return 1.0
-    return abs(value - before) * scale
+from mcce._utils import jit
 
 
 @jit
@@ -123,16 +113,12 @@ def mark_distinct(codes, sets, slots, is_first):
 
 
 @jit
-def nearest_tuples(cells, begin, factual, columns, scale, draws, which, sets, steps_of_cells, chosen, steps):
+def nearest_tuples(steps_of_cells, draws, which, sets, chosen, steps):
     """Write the nearest tuples that differ from the factual in all their columns; return how many there are.
 
     They are kept in a heap with the farthest on top, so that most tuples cost one comparison; of tuples with equal
-    steps the earlier is nearer. `steps_of_cells` is room for the steps of all cells of the pool.
+    steps the earlier is nearer. `steps_of_cells[i, draw]` is the step of one cell.
     """
-    for i in range(columns.size):
-        j = columns[i]
-        for draw in range(steps_of_cells.shape[1]):
-            steps_of_cells[i, draw] = _step(cells[j, begin + draw], factual[j], scale[j])
     n, most = 0, chosen.size
     for t in range(draws.size):
         total = 0.0

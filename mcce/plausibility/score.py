@@ -248,7 +248,9 @@ def _mean_of_nearest(cells, scale, rows, n_nearest, means):  # type: ignore[no-u
                     nearest[at] = nearest[at - 1]
                     at -= 1
                 nearest[at] = steps[k]
-        means[i] = nearest.mean()
+        means[i] = 0.0
+        for step in nearest:
+            means[i] += step / n_nearest
 
 
 @dataclass(frozen=True)

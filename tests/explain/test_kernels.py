@@ -70,11 +70,8 @@ def test_distinct_and_nearest_tuples(size):
             seen.add(tuple(values[row]))
     draws, which = np.nonzero(is_first)
     chosen, steps = np.empty(7, dtype=np.int64), np.empty(7)
-    room = np.empty((3, len(rows)))
-    n = nearest_tuples(
-        np.ascontiguousarray(rows.T), 0, own, np.arange(3), scale, draws, which, sets, room, chosen, steps
-    )
     cells = steps_of(rows, own, scale)
+    n = nearest_tuples(np.ascontiguousarray(cells.T), draws, which, sets, chosen, steps)
     sums = np.array(
         [cells[d, sets[w]].sum() if (cells[d, sets[w]] > 0).all() else np.inf for d, w in zip(draws, which)]
     )
