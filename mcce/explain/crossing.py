@@ -54,11 +54,10 @@ class Crossings:
 
 @dataclass(frozen=True)
 class Tuples:
-    """The distinct tuples of a pool: the values of the columns `sets[which]` in the draws `draws`."""
+    """The distinct tuples of a pool: the values of a set of columns, `which`, in a draw."""
 
     draws: Ints
     which: Ints
-    sets: Ints
 
 
 class CrossedPools:
@@ -82,18 +81,12 @@ class CrossedPools:
 
     def cross(self, which: Ints, scaled_factuals: Floats, size: int) -> Crossings:
         """Return the crossings of some factuals with `size` columns; none if there are fewer, or too many sets."""
-        parts = []
+        none = np.empty(0, dtype=np.int64)
+        parts = [Crossings(none, none, np.empty((0, size), dtype=np.int64), np.empty((0, size)), np.empty(0))]
         if 0 < comb(self.columns.size, size) <= MOST_TUPLES:
             sets = np.array(list(combinations(range(self.columns.size), size)), dtype=np.int64)
-            for begin, end, members in self._pools(which):
-                parts += self._of_pool(begin, end, members, scaled_factuals, sets)
-        none = np.empty(0, dtype=np.int64)
-        parts.append((none, none, np.empty((0, size), dtype=np.int64), np.empty(0)))
-        owner, draws, columns, steps = (np.concatenate(arrays) for arrays in zip(*parts))
-        order = np.lexsort((np.arange(owner.size), steps, owner))
-        owner, draws, columns, steps = owner[order], draws[order], columns[order], steps[order]
-        place = np.arange(owner.size) - np.searchsorted(owner, owner)
-        return Crossings(owner, place, columns, self.pools.cells[columns, draws[:, None]], steps)
+            parts += [self._of_pool(*pool, scaled_factuals, sets) for pool in self._pools(which)]
+        return Crossings(*(np.concatenate(arrays) for arrays in zip(*(vars(part).values() for part in parts))))
 
     def _pools(self, which: Ints) -> Iterator[tuple[int, int, Ints]]:
         """Yield the begin, end and members of each pool."""
@@ -104,44 +97,39 @@ class CrossedPools:
             if members.size:
                 yield int(begins[members[0]]), int(ends[members[0]]), which[members]
 
-    def _of_pool(
-        self, begin: int, end: int, members: Ints, scaled_factuals: Floats, sets: Ints
-    ) -> Iterator[tuple[Ints, Ints, Ints, Floats]]:
-        """Yield the owner, draw, columns and steps of the crossings of each factual of a pool."""
+    def _of_pool(self, begin: int, end: int, members: Ints, scaled_factuals: Floats, sets: Ints) -> Crossings:
+        """Return the crossings of the factuals of a pool."""
         tuples = self.tuples(begin, end, sets)
         n, most = tuples.draws.size, MOST[sets.shape[1] - 1]
-        most = n if n <= most else most // 2
-        scaled = self.scaled[self.columns, begin : begin + tuples.draws.max(initial=0) + 1]
-
-        def nearest(among: Tuples, steps_of_cells: Floats) -> tuple[Ints, Floats]:
-            """Return the positions of the nearest tuples, and their steps."""
-            chosen, steps = np.empty(most, dtype=np.int64), np.empty(most)
-            n_chosen = nearest_tuples(steps_of_cells, among.draws, among.which, among.sets, chosen, steps)
-            return chosen[:n_chosen], steps[:n_chosen]
-
-        at = np.linspace(0, n - 1, most).astype(np.int64)
-        spread = Tuples(tuples.draws[at], tuples.which[at], tuples.sets)
-        is_near = np.zeros(n, dtype=bool)
-        for f in members:
-            steps_of_cells = self._steps(scaled, scaled_factuals[f])
-            chosen, steps = nearest(tuples, steps_of_cells)
-            if n > most:
-                others, steps_of_others = nearest(spread, steps_of_cells)
-                is_near[chosen] = True
-                is_new = ~is_near[at[others]]
-                is_near[chosen] = False
-                chosen = np.append(chosen, at[others[is_new]])
-                steps = np.append(steps, steps_of_others[is_new])
-            columns = self.columns[tuples.sets[tuples.which[chosen]]]
-            yield np.full(chosen.size, f), begin + tuples.draws[chosen], columns, steps
-
-    def _steps(self, scaled: Floats, factual: Floats) -> Floats:
-        """Return the steps from a factual to the cells of some draws, column by column."""
-        own, scale = factual[self.columns, None], self.scale[self.columns, None]
-        steps = np.where(scale == 0.0, 1.0, np.abs(scaled - own) * scale)
-        steps[np.isnan(steps)] = 1.0
-        steps[scaled == own] = 0.0
-        return steps
+        spread = np.empty(0, dtype=np.int64)
+        if n > most:
+            most //= 2
+            spread = np.linspace(0, n - 1, most).astype(np.int64)
+        chosen = np.empty((members.size, most + spread.size), dtype=np.int64)
+        steps = np.empty(chosen.shape)
+        nearest_tuples(
+            self.scaled,
+            begin,
+            scaled_factuals[members],
+            self.columns,
+            self.scale,
+            tuples.draws,
+            tuples.which,
+            sets,
+            most,
+            spread,
+            np.empty((self.columns.size, tuples.draws.max(initial=0) + 1)),
+            np.empty(n),
+            chosen,
+            steps,
+        )
+        order = np.argsort(steps, axis=1, kind="stable")
+        chosen, steps = np.take_along_axis(chosen, order, axis=1), np.take_along_axis(steps, order, axis=1)
+        owner, place = np.nonzero(chosen >= 0)
+        chosen = chosen[owner, place]
+        columns, draws = self.columns[sets[tuples.which[chosen]]], begin + tuples.draws[chosen]
+        values = self.pools.cells[columns, draws[:, None]]
+        return Crossings(members[owner], place, columns, values, steps[owner, place])
 
     def tuples(self, begin: int, end: int, sets: Ints) -> Tuples:
         """Return the distinct tuples of some sets of columns in a pool."""
@@ -153,7 +141,7 @@ class CrossedPools:
         if size == 1:
             self._thin(begin, is_first)
         draws, which = np.nonzero(is_first)
-        return Tuples(draws, which, sets)
+        return Tuples(draws, which)
 
     def _thin(self, begin: int, is_first: Bools) -> None:
         """Keep evenly spaced values of numbers with many values (step 3)."""

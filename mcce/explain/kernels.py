@@ -113,43 +113,60 @@ def mark_distinct(codes, sets, slots, is_first):
 
 
 @jit
-def nearest_tuples(steps_of_cells, draws, which, sets, chosen, steps):
-    """Write the nearest tuples that differ from the factual in all their columns; return how many there are.
+def nearest_tuples(
+    cells, begin, factuals, columns, scale, draws, which, sets, most, spread, steps_of_cells, totals, chosen, steps
+):
+    """Write, for each factual, the `most` nearest tuples, then those of `spread`; -1 and infinite steps are no tuple.
 
-    They are kept in a heap with the farthest on top, so that most tuples cost one comparison; of tuples with equal
-    steps the earlier is nearer. `steps_of_cells[i, draw]` is the step of one cell.
+    A tuple differs from the factual in all its columns. The nearest are kept in a heap with the farthest on top, so
+    that most tuples cost one comparison; of tuples with equal steps the earlier is nearer. `steps_of_cells` (columns,
+    draws) and `totals` (tuples) are room.
     """
-    n, most = 0, chosen.size
-    for t in range(draws.size):
-        total = 0.0
-        for i in sets[which[t]]:
-            step = steps_of_cells[i, draws[t]]
-            if step == 0.0:
-                total = np.inf
-                break
-            total += step
-        if total == np.inf or (n == most and total >= steps[0]):
-            continue
-        if n < most:
-            at = n
-            n += 1
-            while at > 0 and steps[(at - 1) // 2] <= total:
-                steps[at], chosen[at] = steps[(at - 1) // 2], chosen[(at - 1) // 2]
-                at = (at - 1) // 2
-        else:
-            at = 0
-            while True:
-                child = 2 * at + 1
-                if child >= most:
-                    break
-                if child + 1 < most and (
-                    steps[child + 1] > steps[child]
-                    or (steps[child + 1] == steps[child] and chosen[child + 1] > chosen[child])
-                ):
-                    child += 1
-                if steps[child] <= total:
-                    break
-                steps[at], chosen[at] = steps[child], chosen[child]
-                at = child
-        steps[at], chosen[at] = total, t
-    return n
+    for f in range(factuals.shape[0]):
+        for i in range(columns.size):
+            before, factor = factuals[f, columns[i]], scale[columns[i]]
+            for draw in range(steps_of_cells.shape[1]):
+                value = cells[columns[i], begin + draw]
+                step = abs(value - before) * factor
+                if factor == 0.0 or np.isnan(step):
+                    step = 0.0 if value == before else 1.0
+                steps_of_cells[i, draw] = step
+        n = 0
+        for t in range(draws.size):
+            total = 0.0
+            for i in sets[which[t]]:
+                step = steps_of_cells[i, draws[t]]
+                total += step if step > 0.0 else np.inf
+            totals[t] = total
+            if total == np.inf or (n == most and total >= steps[f, 0]):
+                continue
+            if n < most:
+                at = n
+                n += 1
+                while at > 0 and steps[f, (at - 1) // 2] <= total:
+                    steps[f, at], chosen[f, at] = steps[f, (at - 1) // 2], chosen[f, (at - 1) // 2]
+                    at = (at - 1) // 2
+            else:
+                at = 0
+                while True:
+                    child = 2 * at + 1
+                    if child >= most:
+                        break
+                    if child + 1 < most and (
+                        steps[f, child + 1] > steps[f, child]
+                        or (steps[f, child + 1] == steps[f, child] and chosen[f, child + 1] > chosen[f, child])
+                    ):
+                        child += 1
+                    if steps[f, child] <= total:
+                        break
+                    steps[f, at], chosen[f, at] = steps[f, child], chosen[f, child]
+                    at = child
+            steps[f, at], chosen[f, at] = total, t
+        for i in range(n):
+            totals[chosen[f, i]] = np.inf  # is chosen already
+        for t in spread:
+            if totals[t] < np.inf:
+                steps[f, n], chosen[f, n] = totals[t], t
+                n += 1
+        for i in range(n, steps.shape[1]):
+            steps[f, i], chosen[f, i] = np.inf, -1

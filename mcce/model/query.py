@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import repeat
 from threading import Lock
 from time import perf_counter
 from typing import Any
@@ -21,8 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from numba import uint64
 
-from mcce._utils import Bools, Floats, Ints, UInts, blocks
+from mcce._utils import Bools, Floats, Ints, blocks, jit
 from mcce.exceptions import InputError, listing, spell
 from mcce.model.decision import Interval, Labels, Predicate, equals, read_decision
 from mcce.model.source import Reply, Source, check_exclusive, classes_of, find_class, read_model
@@ -298,7 +298,9 @@ class Query:
         self.schema = schema
         self.n_rows, self.n_calls, self.seconds = 0, 0, 0.0
         self._lock = Lock()  # a model need not be thread-safe
-        self._place: dict[int, int] = {}  # of a row and its answer, by the hash of the row
+        self._n = 0  # rows that are kept
+        self._hashes = np.empty(0, dtype=np.uint64)  # of these rows, with room for more
+        self._slots = np.empty(0, dtype=np.int64)  # a hash table of their places
         self._kept: tuple[Floats, Answer] | None = None  # rows and answers, with room for more
 
     @property
@@ -308,16 +310,17 @@ class Query:
 
     def __call__(self, rows: Floats, what: str = "candidates") -> Answer:
         """Return the answers for encoded rows; rows that were asked before are not asked again."""
-        keys = hash_rows(rows)
         with self._lock:
-            places = np.fromiter(map(self._place.get, keys.tolist(), repeat(-1)), np.int64, keys.size)
-            new = np.flatnonzero(places < 0)
-            if new.size or self._kept is None:
-                places[new] = self._ask_new(keys[new], rows[new], what)
+            places, first = self._find(rows)
+            if first.size or self._kept is None:
+                self._keep(rows[first], self._ask(rows[first], what))
             assert self._kept is not None
-            kept_rows, answers = self._kept[0][places], self._kept[1].take(places)
-            collided = ~((kept_rows == rows) | (np.isnan(kept_rows) & np.isnan(rows))).all(axis=1)
-            if collided.any():  # another row has the same hash
+            answers = self._kept[1].take(places)
+            seen = np.ones(len(rows), dtype=bool)
+            seen[first] = False
+            found, kept = rows[seen], self._kept[0][places[seen]]
+            collided = np.flatnonzero(seen)[~((found == kept) | (np.isnan(found) & np.isnan(kept))).all(axis=1)]
+            if collided.size:  # another row has the same hash
                 again = self._ask(rows[collided], what)
                 for field in ("prediction", "wanted", "margin"):
                     getattr(answers, field)[collided] = getattr(again, field)
@@ -332,35 +335,38 @@ class Query:
         """Count rows that `confirm` did not confirm as without the wanted decision from now on."""
         with self._lock:
             assert self._kept is not None
-            places = [self._place[key] for key in hash_rows(rows).tolist() if key in self._place]
+            places, _ = self._find(rows)
             self._kept[1].wanted[places] = False
 
-    def _ask_new(self, keys: UInts, rows: Floats, what: str) -> Ints:
-        """Ask about rows whose hashes are new, one for each hash; return the places of their answers."""
-        code, distinct = pd.factorize(keys)
-        first = np.zeros(distinct.size, dtype=np.int64)
-        first[code[::-1]] = np.arange(keys.size)[::-1]
-        answer = self._ask(rows[first], what)
-        begin = len(self._place)
-        self._keep(rows[first], answer, begin)
-        self._place.update(zip(distinct.tolist(), range(begin, begin + distinct.size)))
-        return np.asarray(begin + code, dtype=np.int64)
+    def _find(self, rows: Floats) -> tuple[Ints, Ints]:
+        """Return the place of each row among the kept ones, and which rows are to be kept at the next places."""
+        keys = hash_rows(rows)
+        if 2 * (self._n + keys.size) > self._slots.size:
+            self._slots = np.full(4 << (self._n + keys.size).bit_length(), -1)
+            hashes, self._hashes = self._hashes[: self._n], np.empty(self._slots.size // 2, dtype=np.uint64)
+            _find_places(hashes, self._slots, self._hashes, 0, np.empty(self._n, dtype=np.int64))
+        places = np.empty(keys.size, dtype=np.int64)
+        n = _find_places(keys, self._slots, self._hashes, self._n, places)
+        first = np.empty(n - self._n, dtype=np.int64)
+        new = np.flatnonzero(places >= self._n)[::-1]
+        first[places[new] - self._n] = new  # of equal rows the first one is written last
+        return places, first
 
-    def _keep(self, rows: Floats, answer: Answer, begin: int) -> None:
-        """Write rows and answers at some places; the room doubles when it is full."""
-        end = begin + rows.shape[0]
+    def _keep(self, rows: Floats, answer: Answer) -> None:
+        """Keep rows and answers at the next places; the room doubles when it is full."""
+        begin, self._n = self._n, self._n + len(rows)
         if self._kept is None:
             self._kept = rows.copy(), answer.take(slice(None))
             return
         kept_rows, kept = self._kept
-        if end > kept_rows.shape[0]:
-            room = max(end, 2 * begin)
+        if self._n > len(kept_rows):
+            room = max(self._n, 2 * begin)
             kept_rows = _with_room(kept_rows, room)
             kept = Answer(*(_with_room(part, room) for part in (kept.prediction, kept.wanted, kept.margin)))
             self._kept = kept_rows, kept
-        kept_rows[begin:end] = rows
-        kept.prediction[begin:end] = answer.prediction
-        kept.wanted[begin:end], kept.margin[begin:end] = answer.wanted, answer.margin
+        kept_rows[begin : self._n] = rows
+        kept.prediction[begin : self._n] = answer.prediction
+        kept.wanted[begin : self._n], kept.margin[begin : self._n] = answer.wanted, answer.margin
 
     def _ask(self, rows: Floats, what: str) -> Answer:
         """Ask the model about rows, in parts of bounded size; no rows are no call."""
@@ -379,6 +385,25 @@ class Query:
         self.seconds += perf_counter() - start
         self.n_rows, self.n_calls = self.n_rows + len(rows), self.n_calls + 1
         return answer
+
+
+@jit
+def _find_places(keys, slots, kept, n_kept, places):  # type: ignore[no-untyped-def]
+    """Write the place of each key among the kept ones, and keep new ones; return how many are kept then.
+
+    `slots` is a hash table of places, -1 if free: its length is a power of two, at least twice the number of keys.
+    """
+    mask = uint64(slots.size - 1)
+    for i in range(keys.size):
+        at = keys[i] & mask
+        while slots[at] >= 0 and kept[slots[at]] != keys[i]:
+            at = (at + uint64(1)) & mask
+        if slots[at] < 0:
+            slots[at] = n_kept
+            kept[n_kept] = keys[i]
+            n_kept += 1
+        places[i] = slots[at]
+    return n_kept
 
 
 def _with_room(values: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:

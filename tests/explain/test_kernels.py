@@ -69,12 +69,20 @@ def test_distinct_and_nearest_tuples(size):
             assert is_first[row, s] == is_new
             seen.add(tuple(values[row]))
     draws, which = np.nonzero(is_first)
-    chosen, steps = np.empty(7, dtype=np.int64), np.empty(7)
     cells = steps_of(rows, own, scale)
-    n = nearest_tuples(np.ascontiguousarray(cells.T), draws, which, sets, chosen, steps)
     sums = np.array(
         [cells[d, sets[w]].sum() if (cells[d, sets[w]] > 0).all() else np.inf for d, w in zip(draws, which)]
     )
+    spread = np.arange(0, sums.size, 3)
+    chosen, steps = np.empty((2, 7 + spread.size), dtype=np.int64), np.empty((2, 7 + spread.size))
+    room = np.empty((3, len(rows))), np.empty(sums.size)
+    both, stored = np.array([own, own]), np.ascontiguousarray(rows.T)
+    nearest_tuples(stored, 0, both, np.arange(3), scale, draws, which, sets, 7, spread, *room, chosen, steps)
     order = np.lexsort((np.arange(sums.size), sums))[: np.isfinite(sums).sum()][:7]
-    assert sorted(chosen[:n]) == sorted(order)
-    assert np.allclose(np.sort(steps[:n]), sums[order])
+    further = [t for t in spread if np.isfinite(sums[t]) and t not in order]
+    n = len(order) + len(further)
+    for f in range(2):
+        assert sorted(chosen[f, : len(order)]) == sorted(order)
+        assert chosen[f, len(order) : n].tolist() == further
+        assert np.allclose(steps[f, :n], sums[chosen[f, :n]])
+        assert (chosen[f, n:] == -1).all() and np.isinf(steps[f, n:]).all()

@@ -127,7 +127,7 @@ def test_other_files_and_versions(explainer, tmp_path, monkeypatch):
         without.delattr(score.__module__ + ".score")  # the model's package is not installed
         with pytest.raises(mcce.exceptions.InputError, match=r"the model in .* cannot be loaded \(AttributeError"):
             mcce.load(tmp_path / "e.mcce")
-    monkeypatch.setattr(mcce.explainer, "version", lambda name: "99")
+    monkeypatch.setattr(mcce.explainer, "VERSION", "99")
     with pytest.warns(mcce.exceptions.MCCEWarning, match="was saved by mcce"):
         mcce.load(tmp_path / "e.mcce")
     monkeypatch.setattr(mcce.explainer, "FORMAT", 99)
