@@ -8,12 +8,15 @@
    `ratio` is the plain method's time over mcce's, both with the model.
 2. Sparse: CPU seconds beside the model for all factuals, after the first sparse call, whose learning of score and
    relations is in `learning`; queries, and rows of the model per person; changes per answer.
+3. `two_threads`: seconds of the clock with one thread over those with two (`n_jobs`), of the same work.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +60,13 @@ def measure_mcce(problem: Problem, n_samples: int) -> None:
         explainer, of_fit = model.measure(mcce.MCCE(model, **options).fit, problem.X)
         found, of_explain = model.measure(explainer.explain, people, n_samples=n_samples)
     fitted, explained = of_fit["seconds"], of_explain["seconds"]
+
+    def both(n_jobs: int) -> None:
+        mcce.MCCE(model, **options, n_jobs=n_jobs).fit(problem.X).explain(people, n_samples=n_samples)
+
+    def sparse(n_jobs: int) -> None:
+        explainer.set_params(n_jobs=n_jobs).explain(people, n_samples=n_samples, sparse=True)
+
     emit(
         method="mcce",
         total=fitted + explained,
@@ -64,6 +74,7 @@ def measure_mcce(problem: Problem, n_samples: int) -> None:
         fit=fitted,
         explain=explained,
         L0=float(found.measures["L0"].mean()),
+        two_threads=gain(both),
     )
     _, first = model.measure(explainer.explain, people.head(1), n_samples=20, sparse=True)
     found, cost = model.measure(explainer.explain, people, n_samples=n_samples, sparse=True)
@@ -76,7 +87,18 @@ def measure_mcce(problem: Problem, n_samples: int) -> None:
         queries=cost["queries"],
         rows_per_person=cost["rows"] / len(people),
         L0=float(found.measures["L0"].mean()),
+        two_threads=gain(sparse),
     )
+
+
+def gain(work: Callable[[int], None]) -> float:
+    """Return the seconds of the clock with one thread over those with two."""
+    seconds = []
+    for n_jobs in (1, 2):
+        begun = time.perf_counter()
+        work(n_jobs)
+        seconds.append(time.perf_counter() - begun)
+    return seconds[0] / seconds[1]
 
 
 def main() -> None:

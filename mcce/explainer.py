@@ -94,7 +94,8 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
         Seed. One seed gives one answer, for any names and order of columns, other factuals, threads and blocks. None
         draws one, kept in ``settings["seed"]`` of every result.
     n_jobs : int or None
-        Threads, as in scikit-learn.
+        Threads, as in scikit-learn: `fit` learns several conditionals at once, and `explain` searches blocks of up to
+        4,096 factuals. For many more factuals, processes gain more (`mcce.distributed`).
 
     Attributes
     ----------

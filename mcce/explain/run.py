@@ -50,12 +50,7 @@ class _Block:
 def explain(problem: Problem, factuals: Factuals) -> Explanation:
     """Return the counterfactuals of all factuals that lack the wanted decision."""
     searched = factuals.searched
-    at_once = -(-searched.size // problem.n_jobs) if searched.size else 1  # so that every thread has work
-    parts = [
-        searched[part[begin : begin + at_once]]
-        for part in blocks(problem, factuals.matrix[searched])
-        for begin in range(0, part.size, at_once)
-    ]
+    parts = [searched[part] for part in blocks(problem, factuals.matrix[searched])]
     explained = map_threads(
         lambda members: _explain_block(problem, factuals.matrix[members], members),
         parts,
