@@ -31,6 +31,7 @@ from mcce.table import Data, Feature, Schema, Table
 
 SMALLEST = float(np.finfo(np.float64).tiny)  # the inverse of a smaller range is infinite
 DEFAULT = ("L0", "gower")
+COLUMNS = ("prediction", "plausibility", "below_floor")  # of the measures of a result, beside distances
 
 
 def changed(rows: Floats, factuals: Floats) -> Bools:
@@ -297,6 +298,8 @@ def resolve_measures(
 def _of_function(function: Callable[..., Any], schema: Schema) -> Measure:
     """Return a user's function of candidates and factual as a measure of paired rows."""
     name = str(getattr(function, "__name__", type(function).__name__))
+    if name in (*MEASURES, *COLUMNS):
+        raise InputError(f"measures has a function of the name {name!r}, which results use already; rename it.")
 
     def measure(rows: Floats, factuals: Floats) -> Floats:
         values = np.empty(rows.shape[0])

@@ -379,6 +379,7 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
         fixed = slice(0, self.generator_.n_fixed_)
         before, after = factuals.matrix[owner][:, fixed], rows[:, fixed]
         is_changed = changed(after, before)
+        is_changed[np.isin(owner, list(factuals.unknown))] = False  # they are not searched
         if is_changed.any():
             at, j = np.argwhere(is_changed)[0]
             raise InputError(
@@ -524,8 +525,10 @@ class MCCE(BaseEstimator):  # type: ignore[misc]
         trusted like code: load only files that you trust.
         """
         self._check_fitted()
+        if type(self) is not MCCE:
+            raise InputError(f"save() is for MCCE itself; use joblib.dump for its subclass {type(self).__name__}.")
         state = {**self.__getstate__(), "model": None}
-        header = {"format": FORMAT, "version": VERSION, "class": type(self).__name__}
+        header = {"format": FORMAT, "version": VERSION, "class": "MCCE"}
         try:
             model: Any = pickle.dumps(self.model)
         except Exception as error:  # pickle raises many kinds

@@ -322,8 +322,10 @@ class RegressionSampler(ConditionalSampler):
             self.design_: Design | FormulaDesign = Design.read(
                 given, target.feature, keep_constants=self.keeps_constants
             )
-        else:
+        elif isinstance(self.formula, str):
             self.design_ = FormulaDesign(self.formula, given, target.feature)
+        else:
+            raise InputError(f"formula is {spell(self.formula)}; it must be a text, as in 'age * sex', or None.")
         if self.needs_intercept and not self.design_.has_intercept:
             raise InputError(
                 f"formula {self.formula!r} of {target.feature.name!r} has no intercept, which {type(self).__name__} "

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from mcce._utils import check_number
 from mcce.exceptions import InputError, spell
 from mcce.rng import derive_key, resolve_seed
 from mcce.samplers.base import ConditionalSampler, check_problem, distribution_of, make_sampler, register_sampler
@@ -77,7 +78,7 @@ class TwoPartSampler(ConditionalSampler):
         check_problem(self, given, target)
         name = spell(target.feature.name)
         self.feature_, self.margin_ = target.feature, Margin.fit(target.values, target.feature)
-        self.value_ = float(target.values.min() if self.value is None else self.value)
+        self.value_ = float(target.values.min()) if self.value is None else check_number(self.value, "value")
         is_rest = target.values != self.value_
         if is_rest.all():
             raise InputError(f"value of TwoPartSampler is {self.value!r}, and no training row of column {name} has it.")

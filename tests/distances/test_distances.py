@@ -151,6 +151,10 @@ def test_gower_distance_of_tables():
     assert resolve_measures(None, SCHEMA, ROWS, None)[1].name == "gower"
 
 
+def prediction(candidates, factual):
+    raise AssertionError
+
+
 @pytest.mark.parametrize(
     ("measures", "decision", "message"),
     [
@@ -158,6 +162,7 @@ def test_gower_distance_of_tables():
         (3, Y, "measures is 3"),
         ("hvdm", None, "needs the decisions of the training rows"),
         ("ivdm", Y[:-1], r"shape \(119,\) for 120 training rows"),
+        ([abs, prediction], None, "function of the name 'prediction', which results use already"),
     ],
 )
 def test_messages(measures, decision, message):

@@ -85,4 +85,5 @@ def test_distinct_and_nearest_tuples(size):
         assert sorted(chosen[f, : len(order)]) == sorted(order)
         assert chosen[f, len(order) : n].tolist() == further
         assert np.allclose(steps[f, :n], sums[chosen[f, :n]])
-        assert (chosen[f, n:] == -1).all() and np.isinf(steps[f, n:]).all()
+        assert (chosen[f, n:] == -1).all()
+        assert np.isinf(steps[f, n:]).all()

@@ -38,6 +38,10 @@ def test_unexplained_rows_have_a_code_and_counts(explainer):
     codes = {"refused": "none_allowed", "stranger": "unknown_level", "granted": "already"}
     assert found.unexplained["code"].to_dict() == codes
     assert "astronaut" in found.unexplained.loc["stranger", "reason"]
+    candidates = (
+        rows.iloc[:2].set_axis(pd.MultiIndex.from_arrays([rows.index[:2], [0, 0]])).assign(job=X["job"].iloc[0])
+    )
+    assert explainer.select(candidates, rows).unexplained["code"]["stranger"] == "unknown_level"
     nobody = mcce.MCCE(score, decision=(0.999, 1.0), condition_on_decision=False, random_state=1).fit(X)
     row = nobody.explain(FACTUALS.head(1), n_samples=30, sparse=True).unexplained.iloc[0]
     assert (row["code"], row["valid"]) == ("none_valid", 0)
@@ -113,6 +117,9 @@ def test_a_model_that_cannot_be_pickled_is_given_again(tmp_path):
     explainer = mcce.MCCE(None, decision=lambda rows: score(rows) >= 0.5, random_state=1).fit(X)
     with pytest.raises(mcce.exceptions.InputError, match=r"cannot be saved .*lambda.*; define the functions"):
         explainer.save(tmp_path / "e.mcce")
+    subclass = type("Mine", (mcce.MCCE,), {})(score, random_state=1).fit(X)
+    with pytest.raises(mcce.exceptions.InputError, match="for its subclass Mine"):
+        subclass.save(tmp_path / "e.mcce")
 
 
 def test_other_files_and_versions(explainer, tmp_path, monkeypatch):

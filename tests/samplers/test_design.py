@@ -156,6 +156,8 @@ def test_formulas_that_are_refused(formula, message):
 def test_formula_without_intercept_needs_another_sampler():
     with pytest.raises(InputError, match="has no intercept, which NormSampler needs; drop the 0 or -1"):
         make_sampler("norm").set_params(formula="age - 1").fit(*encode(FRAME))
+    with pytest.raises(InputError, match="formula is 3; it must be a text"):
+        make_sampler("norm").set_params(formula=3).fit(*encode(FRAME))
 
 
 def many_levels(n, levels):

@@ -75,5 +75,7 @@ def test_refusals_and_constants():
     negative = encode(amounts(60).assign(y=lambda f: f["y"] - 1.0))
     with pytest.raises(InputError, match="models positive numbers"):
         make_sampler("twopart").fit(*negative)
+    with pytest.raises(InputError, match="value is 'zero'; it must be a finite number"):
+        TwoPartSampler(value="zero").fit(*negative)
     given, target = encode(pd.DataFrame({"x": np.arange(5.0), "y": np.zeros(5)}))
     assert (TwoPartSampler().fit(given, target).distribution(given).sample(RowStreams.from_seed(0, 5))[0] == 0.0).all()
