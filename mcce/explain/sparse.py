@@ -3,6 +3,7 @@
 1. Cross the draws with the factual, one column first, then two, then three (`mcce.explain.crossing`). The crossings of
    all factuals are examined in rounds, nearest first: those that are admitted are queried together, and the valid and
    plausible ones are pruned (`mcce.explain.prune`). Most models are faster than the score, so they are queried first.
+   Valid rows with one change are judged from the cheapest on, until a factual has enough.
 2. A factual is done with the first size that gives enough rows, the cheapest first (`mcce.explain.cost`). Steps are a
    lower bound of the cost, so crossings beyond the best cost are left out.
 3. Factuals without enough rows get whole draws at the floor, pruned; those without any row get whole draws without
