@@ -342,7 +342,7 @@ class Query:
         """Return the place of each row among the kept ones, and which rows are to be kept at the next places."""
         keys = hash_rows(rows)
         if 2 * (self._n + keys.size) > self._slots.size:
-            self._slots = np.full(4 << (self._n + keys.size).bit_length(), -1)
+            self._slots = np.full(2 << (self._n + keys.size).bit_length(), -1)
             hashes, self._hashes = self._hashes[: self._n], np.empty(self._slots.size // 2, dtype=np.uint64)
             _find_places(hashes, self._slots, self._hashes, 0, np.empty(self._n, dtype=np.int64))
         places = np.empty(keys.size, dtype=np.int64)
