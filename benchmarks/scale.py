@@ -28,6 +28,10 @@ from benchmarks.settings import Report, Timed, arguments, emit, run_worker
 
 CASES = {"rows": 1_000_000, "columns": 300, "levels": 10_000, "texts": 1_000_000}
 TINY = {"rows": 2_000, "columns": 12, "levels": 50, "texts": 20_000}
+MALLOC = {  # of workers, which by default return memory to the system at every chance: a quarter slower
+    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 2**30,
+    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25,
+}
 FACTORS = 8
 PARTITION = 10_000
 
@@ -60,6 +64,7 @@ def megabytes() -> float:
 
 def measure_rows(n: int, processes: int) -> None:
     """Emit the figures of a million rows (step 1)."""
+    import dask
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
@@ -75,7 +80,7 @@ def measure_rows(n: int, processes: int) -> None:
         people = people[score(people) < 0.5].head(n).reset_index(drop=True)
         dd.from_pandas(people, chunksize=min(PARTITION, n // 4)).to_parquet(f"{folder}/people")
         options = {"n_workers": processes, "threads_per_worker": 1, "dashboard_address": ":0"}
-        with LocalCluster(**options) as cluster, Client(cluster) as client:
+        with dask.config.set(MALLOC), LocalCluster(**options) as cluster, Client(cluster) as client:
             prepared = time.perf_counter()
             rows = dd.read_parquet(f"{folder}/people", calculate_divisions=True)
             answers = mcce.distributed.explain(explainer, rows, sparse=True, n_samples=100)
