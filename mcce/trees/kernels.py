@@ -573,7 +573,7 @@ def grow_nodes(columns, nodes, work, response, labels, n_classes, min_split, min
                         base, best,
                     )  # fmt: skip
                 else:
-                    score, chosen = _scan_runs(run_n, run_sum, runs - 1, n, 0, 0.0, min_leaf, best)
+                    score, chosen = _scan_runs(run_n, run_sum, runs - 1, n, np.int64(0), 0.0, min_leaf, best)
                 if score > best:
                     best = score
                     split = f
