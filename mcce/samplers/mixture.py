@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 
 from mcce._utils import Bools, Floats, Ints, blocks, check_count
 from mcce.rng import derive_key, resolve_seed
@@ -173,7 +173,7 @@ class Regression:
     def log_density(self, scores: Floats) -> Floats:
         """Return the log density of the known scores, (rows, K)."""
         white = (product(scores, self.whitening) - self.shift).reshape(len(scores), self.constant.size, scores.shape[1])
-        return np.asarray(self.constant - 0.5 * (white**2).sum(axis=2))
+        return np.asarray(self.constant - 0.5 * np.einsum("nkq,nkq->nk", white, white))
 
     def predict(self, scores: Floats) -> Floats:
         """Return the means of the unknown scores, (rows, K, u)."""
@@ -346,11 +346,14 @@ def _iterate(mixture: Mixture, seen: SeenRows, least_gain: float) -> Mixture:
     before = -np.inf
     for _ in range(MOST_STEPS):
         joint = mixture.log_joint(seen)
-        total = logsumexp(joint, axis=1, keepdims=True)
-        if not total.mean() > before + least_gain:
+        largest = joint.max(axis=1, keepdims=True)
+        shares = np.exp(joint - largest)
+        total = shares.sum(axis=1, keepdims=True)
+        log_density = (largest + np.log(total)).mean()
+        if not log_density > before + least_gain:
             break
-        before = total.mean()
-        mixture = _maximise(mixture, seen, np.exp(joint - total))
+        before = log_density
+        mixture = _maximise(mixture, seen, shares / total)
     return mixture
 
 
@@ -374,15 +377,15 @@ def _maximise(old: Mixture, seen: SeenRows, responsibilities: Floats) -> Mixture
     sums, squares = np.zeros((k, d)), np.zeros((k, d, d))
     for rows, known in seen.patterns:
         unknown = np.setdiff1d(np.arange(d), known)
-        weight, filled = responsibilities[rows].T, seen.scores[rows][None]
+        weights, filled = responsibilities[rows].T, np.broadcast_to(seen.scores[rows], (k, rows.size, d))
         if unknown.size:
-            filled = np.repeat(filled, k, axis=0)
             normals = Regression.of(old.means, old.covariances, known, unknown)
+            filled = filled.copy()
             filled[:, :, unknown] = normals.predict(seen.scores[rows][:, known]).transpose(1, 0, 2)
-            squares[:, unknown[:, None], unknown] += weight.sum(axis=1)[:, None, None] * normals.rest
-        weighted = (filled * weight[:, :, None]).transpose(0, 2, 1)
-        sums += weighted.sum(axis=2)
-        squares += weighted @ filled
+            squares[:, unknown[:, None], unknown] += weights.sum(axis=1)[:, None, None] * normals.rest
+        for i, (weight, scores) in enumerate(zip(weights, filled)):
+            sums[i] += weight @ scores
+            squares[i] += (scores * weight[:, None]).T @ scores
     size = responsibilities.sum(axis=0)
     means = sums / np.maximum(size, 1e-9)[:, None]
     scatter = squares - size[:, None, None] * means[:, :, None] * means[:, None, :]
@@ -391,7 +394,8 @@ def _maximise(old: Mixture, seen: SeenRows, responsibilities: Floats) -> Mixture
     probabilities = []
     for codes, shares in zip(seen.levels.T, (column.shares for column in old.columns if column.shares is not None)):
         known = codes >= 0
-        counts = np.stack([np.bincount(codes[known], part[known], shares.size) for part in responsibilities.T])
+        of_known = responsibilities[known].T
+        counts = np.stack([np.bincount(codes[known], weights, shares.size) for weights in of_known])
         counted = counts + PSEUDO_ROWS * shares
         probabilities.append(counted / np.maximum(counted.sum(axis=1, keepdims=True), 1e-300))
     return Mixture(old.columns, (size + 1.0) / (size.sum() + k), tuple(probabilities), means, covariances)
