@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 ALREADY = "already"  # code of a row that has the wanted decision
 PRINTED, PRINTED_HTML = 5, 10  # factuals that are shown
 PRINTED_WIDTH = 100  # characters
+AS_TEXT = "mixed", "mixed-integer", "period", "interval"  # values that files hold as texts only
 SHOWN_MEASURES = ("prediction", "L0", "gower", "plausibility")
 
 
@@ -271,9 +272,9 @@ class Counterfactuals:
         }
         names = free_names(rows.columns, ())
         names_beside = free_names([*keys, *measures.columns], names)
-        features = pd.DataFrame({j: _plain(rows.iloc[:, j]) for j in range(rows.shape[1])})
+        features = pd.DataFrame({j: plain_column(rows.iloc[:, j]) for j in range(rows.shape[1])})
         features.columns = pd.Index(names, dtype=object)
-        table_of_keys = pd.DataFrame({name: _plain(values) for name, values in zip(names_beside, keys.values())})
+        table_of_keys = pd.DataFrame({name: plain_column(values) for name, values in zip(names_beside, keys.values())})
         measures = measures.set_axis(names_beside[len(keys) :], axis=1)
         return pd.concat([table_of_keys, features, measures], axis=1).iloc[source[order]].reset_index(drop=True)
 
@@ -393,10 +394,14 @@ class Counterfactuals:
         return int(rows[ranks == rank][0])
 
 
-def _plain(column: pd.Series[Any]) -> pd.Series[Any]:
+def plain_column(column: pd.Series[Any]) -> pd.Series[Any]:
     """Return a column in a form that files hold: periods, intervals and values of several types as texts."""
     dtype = column.dtype
     levels = dtype.categories if isinstance(dtype, pd.CategoricalDtype) else column.dropna()
-    if infer_dtype(levels, skipna=True) in ("period", "interval", "mixed", "mixed-integer"):
-        return column.astype(object).where(column.isna(), column.astype(str))
-    return column
+    if infer_dtype(levels, skipna=True) not in AS_TEXT:
+        return column
+    cells = column.astype(object)
+    if isinstance(dtype, pd.CategoricalDtype):  # as objects, intervals of whole numbers beside NaN become floats
+        objects = np.array([*dtype.categories, None], dtype=object)
+        cells = pd.Series(objects[column.cat.codes.to_numpy()], index=column.index, name=column.name, dtype=object)
+    return cells.map(str, na_action="ignore")

@@ -2,36 +2,37 @@
 
 The answer for a row depends on the explainer, the options and the row's values only, because draws are counted
 and not streamed. So partitions are explained apart, in any order and by any worker, and a lost one is computed again;
-scheduling, retries and memory are Dask's. Score and relations are learned before the explainer is sent to the workers,
-once to each.
+scheduling, retries and memory are Dask's. Score and relations are learned before the explainer is sent. It is one task
+of the graph, so that workers that die and others that join get it again; Dask warns if it is large.
 
 A run that was interrupted continues with the partitions that are missing if each of them is written as a whole::
 
     @dask.delayed
-    def write(part, path):
-        part.to_parquet(f"{path}.part", index=True)
-        os.replace(f"{path}.part", path)
-    paths = [f"answers/{i:05}.parquet" for i in range(answers.npartitions)]
-    dask.compute(*[write(part, p) for part, p in zip(answers.to_delayed(), paths) if not os.path.exists(p)])
+    def write(part, name):
+        part.to_parquet(f"answers/_{name}", index=True)  # readers pass over such names
+        os.replace(f"answers/_{name}", f"answers/{name}")
+    os.makedirs("answers", exist_ok=True)
+    parts = {f"{i:05}.parquet": part for i, part in enumerate(answers.to_delayed())}
+    dask.compute(*[write(part, name) for name, part in parts.items() if not os.path.exists(f"answers/{name}")])
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import infer_dtype
 
+from mcce.counterfactuals import AS_TEXT, plain_column
 from mcce.exceptions import InputError, listing, spell
 from mcce.explainer import MCCE
-from mcce.table import Schema
-from mcce.table.checks import find_labels
+from mcce.table import Feature, Schema
 
 NULLABLE = {"b": "boolean", "i": "Int64", "u": "UInt64"}  # a row with an unknown level has no prediction
+TEXT = pd.Series(["text"]).dtype
 RANK, CODE, FEATURES = 1, 2, 3  # places in `Counterfactuals.to_frame`, after the id
 
 
@@ -43,8 +44,8 @@ def explain(explainer: MCCE, table: Any, **options: Any) -> Any:
     explainer : MCCE
         Fitted; it and its model are pickled.
     table : dask.dataframe.DataFrame
-        Rows with the training columns; the index names them, and each label occurs once. If Dask does not know how the
-        index is divided among the partitions, the labels of all rows are read first.
+        Rows with the training columns; the index names them, and each label occurs once: the labels of all rows are
+        read first, to check this.
     **options
         Options of `MCCE.explain`, apart from `progress`.
 
@@ -53,8 +54,9 @@ def explain(explainer: MCCE, table: Any, **options: Any) -> Any:
     dask.dataframe.DataFrame
         The columns of `Counterfactuals.to_frame`, indexed as `table`. Answers are in the order of `table`: a row
         that is explained has one for each counterfactual, with `code` "explained" and its `rank` from 1; any other
-        row has one, with the `code` of `Counterfactuals.unexplained`, `rank` 0 and the row's own values (of a
-        categorical column, a level that no training row has is missing).
+        row has one, with the `code` of `Counterfactuals.unexplained`, `rank` 0 and the row's own values. Of a
+        categorical column, a level that no training row has is missing; of another one, a value that the training
+        dtype cannot hold is an error.
 
     Examples
     --------
@@ -69,6 +71,7 @@ def explain(explainer: MCCE, table: Any, **options: Any) -> Any:
     """
     try:
         import dask.dataframe as dd
+        from dask.delayed import delayed
     except ImportError as error:
         raise InputError("mcce.distributed needs Dask; install it: pip install 'mcce[dask]'.") from error
     if not isinstance(explainer, MCCE):
@@ -78,23 +81,9 @@ def explain(explainer: MCCE, table: Any, **options: Any) -> Any:
     if "progress" in options:
         raise InputError("progress has no effect on Dask; leave it out, and use dask.diagnostics.ProgressBar.")
     meta = _meta(explainer, table._meta, options)
-    if not table.known_divisions:
-        _check_labels(table.index.compute())
-    sent = _scatter(explainer)
+    _check_labels(table.index.compute())
+    sent = delayed(explainer, name=f"mcce-{uuid4().hex}", traverse=False)
     return table.map_partitions(_explain_partition, sent, options, meta, meta=meta)  # type: ignore[no-untyped-call]
-
-
-def _scatter(explainer: MCCE) -> Any:
-    """Return the explainer as a task of Dask; on a cluster, every worker has it from now on."""
-    from dask.delayed import delayed
-
-    sent: Any = explainer
-    if "distributed" in sys.modules:  # a cluster is used by Dask only if the caller has made a client
-        from distributed import default_client
-
-        with suppress(ValueError):  # there is no client
-            sent = default_client().scatter(explainer, broadcast=True, hash=False)  # type: ignore[no-untyped-call]
-    return delayed(sent, name=f"mcce-{uuid4().hex}")
 
 
 def _meta(explainer: MCCE, rows: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
@@ -104,19 +93,30 @@ def _meta(explainer: MCCE, rows: pd.DataFrame, options: Mapping[str, Any]) -> pd
     """
     explainer.explain(rows, **options, progress=False)
     generator = explainer.generator_
-    result = explainer.explain(generator.schema_.decode(generator.training_[:1]), **options, progress=False)
+    schema, wanted = generator.schema_, explainer._wanted
+    refused = 0 if wanted is None else int(np.argmin(wanted))
+    result = explainer.explain(schema.decode(generator.training_[[refused]]), **options, progress=False)
     flat = result.to_frame().iloc[:0, RANK:]
-    code, prediction = flat.columns[[CODE - RANK, FEATURES + len(generator.schema_) - RANK]]
+    names = flat.columns
+    dtypes: dict[Any, Any] = {names[CODE - RANK]: TEXT}
+    for name, feature in zip(names[FEATURES - RANK :], _features(schema)):
+        is_text = feature.levels is not None and infer_dtype(feature.levels) in ("string", *AS_TEXT)
+        if is_text and flat[name].dtype == object:
+            dtypes[name] = TEXT
     dtype = result.predictions.infer_objects().dtype
-    dtypes = {code: str, prediction: NULLABLE.get(dtype.kind, dtype)}
+    dtypes[names[FEATURES - RANK + len(schema)]] = NULLABLE.get(dtype.kind, dtype)
     return flat.astype(dtypes).set_index(rows.index)
+
+
+def _features(schema: Schema) -> list[Feature]:
+    """Return the features in the order of the table's columns."""
+    return [schema.features[j] for j in schema.places]
 
 
 def _explain_partition(
     part: pd.DataFrame, explainer: MCCE, options: Mapping[str, Any], meta: pd.DataFrame
 ) -> pd.DataFrame:
     """Return the answers for the rows of one partition."""
-    _check_labels(part.index)
     schema = explainer.generator_.schema_
     is_unknown = np.zeros(len(part), dtype=bool)
     for feature in schema.features:
@@ -125,27 +125,39 @@ def _explain_partition(
     places = np.flatnonzero(is_unknown)
     if not is_unknown.all():  # an empty partition has no dtypes
         flat = explainer.explain(part[~is_unknown], **options, progress=False).to_frame()
-        flat = flat[(flat.iloc[:, RANK] > 0) | (flat.iloc[:, CODE] != "explained")]  # without the explained factuals
-        places = np.append(places, find_labels(part.index, pd.Index(flat.iloc[:, 0], tupleize_cols=False)))
-        answers = pd.concat([answers, flat.iloc[:, RANK:].astype(meta.dtypes)])
+        is_factual = flat.iloc[:, RANK] == 0
+        of_row = np.flatnonzero(~is_unknown)[np.cumsum(is_factual) - 1]
+        is_answer = ~(is_factual & (flat.iloc[:, CODE] == "explained")).to_numpy(dtype=bool)
+        places = np.append(places, of_row[is_answer])
+        answers = pd.concat([answers, flat[is_answer].iloc[:, RANK:].astype(meta.dtypes)])
     order = np.argsort(places, kind="stable")
     return answers.iloc[order].set_index(part.index[places[order]])
 
 
 def _unknown_levels(rows: pd.DataFrame, schema: Schema, meta: pd.DataFrame) -> pd.DataFrame:
     """Return the answers for rows with a level that no training row has, which `explain` keeps apart."""
-    columns: list[Any] = [0, "unknown_level"]
-    for feature in schema.features:
-        column = rows[feature.name]
-        is_level = feature.levels is not None
-        columns.append(
-            column.astype(feature.dtype).array if is_level else feature.decode(feature.encode(column, "table"))
-        )
+    columns: list[Any] = [0, "unknown_level", *(_own_values(rows[f.name], f).array for f in _features(schema))]
     for dtype in meta.dtypes.iloc[len(columns) :]:
         is_required = isinstance(dtype, np.dtype) and dtype.kind in "ib"  # L0 and below_floor
         columns.append(dtype.type(0) if is_required else None)
     answers = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(len(rows)))
     return answers.set_axis(meta.columns, axis=1).astype(meta.dtypes)
+
+
+def _own_values(column: pd.Series[Any], feature: Feature) -> pd.Series[Any]:
+    """Return a column in the training dtype, as `Counterfactuals.to_frame` writes it."""
+    if isinstance(feature.dtype, pd.CategoricalDtype):
+        as_objects = column.astype(object).mask(feature.is_unknown(column, "table"))
+        return plain_column(as_objects.astype(feature.dtype))
+    try:
+        held = column.astype(feature.dtype)
+    except (TypeError, ValueError):
+        feature.encode(column, "table")  # says which value does not convert
+        raise
+    is_same, known = np.array(held.isna()), np.array(column.notna())
+    is_same[known] = held[known].astype(object).to_numpy() == column[known].astype(object).to_numpy()
+    feature.check_held(column, is_same, "table")
+    return plain_column(held)
 
 
 def _check_labels(index: pd.Index[Any]) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from threading import Lock
+from threading import RLock
 from time import perf_counter
 from typing import Any
 
@@ -30,6 +30,7 @@ from mcce.rng import hash_rows
 from mcce.table import Schema
 
 QUERY_ROWS = 200_000  # rows of one call of the model
+ASKING = RLock()  # of all queries in a process: a model need not be thread-safe
 
 
 @dataclass(frozen=True)
@@ -297,7 +298,6 @@ class Query:
         self.decision = bind(model, decision, predictions=training_predictions, margins=margins)
         self.schema = schema
         self.n_rows, self.n_calls, self.seconds = 0, 0, 0.0
-        self._lock = Lock()  # a model need not be thread-safe
         self._n = 0  # rows that are kept
         self._hashes = np.empty(0, dtype=np.uint64)  # of these rows, with room for more
         self._slots = np.empty(0, dtype=np.int64)  # a hash table of their places
@@ -310,7 +310,7 @@ class Query:
 
     def __call__(self, rows: Floats, what: str = "candidates") -> Answer:
         """Return the answers for encoded rows; rows that were asked before are not asked again."""
-        with self._lock:
+        with ASKING:
             places, first = self._find(rows)
             if first.size or self._kept is None:
                 self._keep(rows[first], self._ask(rows[first], what))
@@ -328,12 +328,12 @@ class Query:
 
     def confirm(self, rows: Floats, what: str = "returned rows") -> Answer:
         """Ask the model again, without the answers of before."""
-        with self._lock:
+        with ASKING:
             return self._ask(rows, what)
 
     def refute(self, rows: Floats) -> None:
         """Count rows that `confirm` did not confirm as without the wanted decision from now on."""
-        with self._lock:
+        with ASKING:
             assert self._kept is not None
             places, _ = self._find(rows)
             self._kept[1].wanted[places] = False

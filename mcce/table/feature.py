@@ -170,7 +170,7 @@ class Feature:
         if dtype != self.dtype:
             with np.errstate(over="ignore", invalid="ignore"):
                 converted = values.astype(numpy_dtype(self.dtype)).astype(np.float64)
-            self._check_held(column, (converted == values) | np.isnan(values), where)
+            self.check_held(column, (converted == values) | np.isnan(values), where)
         return values
 
     def _encode_dates(self, column: pd.Series[Any], where: str) -> Floats:
@@ -190,11 +190,11 @@ class Feature:
         encoded = whole + rest / self.unit
         # a difference of integers may overflow, which the difference of floats shows
         is_held &= np.abs(ticks.astype(np.float64) - self.origin) < 2.0**63
-        self._check_held(column, missing | (is_held & (self._ticks(encoded) == ticks)), where)
+        self.check_held(column, missing | (is_held & (self._ticks(encoded) == ticks)), where)
         encoded[missing] = np.nan
         return encoded
 
-    def _check_held(self, column: pd.Series[Any], is_held: Bools, where: str) -> None:
+    def check_held(self, column: pd.Series[Any], is_held: Bools, where: str) -> None:
         """Raise on values that the training dtype cannot hold."""
         if not is_held.all():
             value = column.iloc[int(np.argmin(is_held))]

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import time
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -32,9 +34,13 @@ def rows(n=16):
     return table
 
 
+def salary_score(table):
+    return table["salary"] / 100
+
+
 @pytest.fixture(scope="module")
 def explainer():
-    return mcce.MCCE(score, fixed=["age"], random_state=1).fit(X)
+    return mcce.MCCE(score, fixed=["rent", "school"], visit_sequence="reversed", random_state=1).fit(X)
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +119,13 @@ def test_bad_input_raises_before_any_work(explainer, tmp_path):
     rows().to_csv(tmp_path / "0.csv", index=False)
     rows().to_csv(tmp_path / "1.csv", index=False)
     files = dd.read_csv(str(tmp_path / "*.csv"), parse_dates=["since"])
+    (tmp_path / "parts").mkdir()
+    for i in range(2):  # labels 0 to 5 and 5 to 10, between which Dask sees no overlap
+        part = rows().head(6)
+        part.index = pd.Index(np.arange(5 * i, 5 * i + 6), name="person")
+        part.to_parquet(tmp_path / f"parts/{i}.parquet")
+    touching = dd.read_parquet(tmp_path / "parts", calculate_divisions=True)
+    assert touching.known_divisions
     calls = [
         ((explainer, rows()), {}, "table is a DataFrame; give a Dask DataFrame"),
         ((score, table), {}, "give a fitted mcce.MCCE"),
@@ -120,46 +133,104 @@ def test_bad_input_raises_before_any_work(explainer, tmp_path):
         ((explainer, table), {"n_samples": 0}, "n_samples is 0"),
         ((explainer, table.drop(columns="rent")), {}, "lacks the column"),
         ((explainer, files), {}, "holds 0, 1, .* more than once; give each row a label of its own: table.set_index"),
+        ((explainer, touching), {}, "holds 5 more than once"),
     ]
     for arguments, options, message in calls:
         with pytest.raises(InputError, match=message):
             explain(*arguments, **options)
-    twice = dd.from_pandas(rows().set_index(np.repeat(np.arange(8), 2)), npartitions=2)
-    with pytest.raises(InputError, match="more than once"):  # within a partition, whose limits Dask knows
-        explain(explainer, twice, n_samples=20).compute(scheduler="sync")
+
+
+def test_columns_and_labels_of_all_kinds(tmp_path):
+    """Texts in columns of objects, periods, intervals of which some are missing, values of several types."""
+    table = pd.DataFrame(
+        {
+            "text": pd.Series(np.where(X["age"] > 40, "old", "young"), dtype=object),
+            "month": X["since"].dt.to_period("M"),
+            "group": pd.cut(X["age"].mask(X["age"] > 60), [10, 30, 60]),
+            "mixed": X["job"].astype(object).replace("nurse", 1),
+            "salary": X["salary"],
+        }
+    )
+    explainer = mcce.MCCE(salary_score, decision=(0.3, 1), fixed=["month"], random_state=1).fit(table)
+    some = table.head(12).set_index(pd.Index([UUID(int=i) for i in range(12)], name="person"))
+    some.iloc[3, 0], some.iloc[5, 3] = "unknown", 2
+    with dask.config.set({"dataframe.convert-string": False}):  # otherwise Dask makes texts of objects
+        delayed_parts = [dask.delayed(some.iloc[[i, i + 6]]) for i in range(6)]
+        answers = explain(explainer, dd.from_delayed(delayed_parts, meta=some.head(0)), n_samples=60)
+        found = answers.compute(scheduler="sync")
+    whole = explainer.explain(some, n_samples=60)
+    texts = whole.frame.droplevel("rank").astype({"month": str, "mixed": str})
+    texts["group"] = texts["group"].cat.rename_categories(str).astype(object)
+    explained = found[found["code"] == "explained"].loc[texts.index, texts.columns]
+    pd.testing.assert_frame_equal(explained, texts, check_dtype=False, check_names=False)
+    assert found["code"].eq("unknown_level").sum() == 2
+    assert found.loc[UUID(int=3), "text"] == "unknown"
+    assert found.loc[UUID(int=5), "mixed"] == "2"
+    answers.reset_index(drop=True).to_parquet(tmp_path / "out", compute_kwargs={"scheduler": "sync"})
+    assert len(pd.read_parquet(tmp_path / "out")) == len(found)
+
+
+def test_unknown_values_that_the_training_dtype_cannot_hold():
+    table = X[["age", "salary"]].assign(zone=np.arange(len(X)) % 3, owner=X["age"] > 40)
+    explainer = mcce.MCCE(salary_score, kinds={"zone": "categorical"}, random_state=1).fit(table)
+    for name, value, found in (("zone", 7, 7), ("zone", 2.5, None), ("owner", 2, None)):
+        some = table.head(4).assign(**{name: [1, value, 0, 1]})
+        answers = explain(explainer, dd.from_pandas(some, npartitions=1), n_samples=20)
+        if found is None:
+            with pytest.raises(InputError, match=f"{name}.* of table holds {value} .row 1., which .* cannot hold"):
+                answers.compute(scheduler="sync")
+        else:
+            assert answers.compute(scheduler="sync").loc[1, name] == found
+
+
+def test_a_model_that_is_not_thread_safe():
+    room = np.zeros(100_000)
+
+    def model(table):
+        room[: len(table)] = score(table)
+        time.sleep(0.002)
+        return room[: len(table)].copy()
+
+    explainer = mcce.MCCE(model, random_state=1).fit(X)
+    answers = explain(explainer, dd.from_pandas(rows(), npartitions=6), n_samples=60)
+    check_same(answers.compute(scheduler="threads", num_workers=6), explainer.explain(rows(), n_samples=60))
 
 
 def test_interrupted_run_continues_with_the_missing_partitions(tmp_path, explainer):
     """The recipe of the module's docstring."""
     answers = explain(explainer, dd.from_pandas(rows(), npartitions=6), n_samples=60)
-    paths = [tmp_path / f"{i:05}.parquet" for i in range(answers.npartitions)]
-    written, no_space = [], {paths[4]}
+    folder = tmp_path / "answers"
+    parts = {f"{i:05}.parquet": part for i, part in enumerate(answers.to_delayed())}
+    written, no_space = [], {"00004.parquet"}
 
     @dask.delayed
-    def write(part, path):
-        if path in no_space:
-            (tmp_path / f"{path}.part").write_bytes(b"half a file")
+    def write(part, name):
+        if name in no_space:
+            (folder / f"_{name}").write_bytes(b"half a file")
             raise OSError("no space left on device")
-        written.append(path)
-        part.to_parquet(f"{path}.part", index=True)
-        os.replace(f"{path}.part", path)
+        written.append(name)
+        part.to_parquet(folder / f"_{name}", index=True)
+        os.replace(folder / f"_{name}", folder / name)
 
     def run():
-        tasks = [write(part, path) for part, path in zip(answers.to_delayed(), paths) if not os.path.exists(path)]
+        os.makedirs(folder, exist_ok=True)
+        tasks = [write(part, name) for name, part in parts.items() if not os.path.exists(folder / name)]
         dask.compute(*tasks, scheduler="sync")
 
     with pytest.raises(OSError, match="no space"):
         run()
+    assert len(pd.read_parquet(folder)) > 0
     assert len(written) < 6
     no_space.clear()
     run()
-    assert sorted(written) == paths  # none of them twice
-    check_same(pd.read_parquet(paths), explainer.explain(rows(), n_samples=60))
+    assert sorted(written) == list(parts)  # none of them twice
+    check_same(pd.read_parquet(folder), explainer.explain(rows(), n_samples=60))
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # Dask's about its own workers
-def test_killed_worker_of_a_cluster(explainer):
+@pytest.mark.parametrize("n_killed", [1, 2])
+def test_killed_workers_of_a_cluster(explainer, n_killed):
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: pip install 'mcce[dask]'")
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(silence_logs=50, **options) as cluster, distributed.Client(cluster) as client:
@@ -170,7 +241,8 @@ def test_killed_worker_of_a_cluster(explainer):
         finished = distributed.as_completed(futures)
         for _ in range(4):
             next(finished)
-        os.kill(next(iter(workers.values())), signal.SIGKILL)
+        for pid in list(workers.values())[:n_killed]:
+            os.kill(pid, signal.SIGKILL)
         is_done = [future.done() for future in futures]
         parts = client.gather(futures)
     assert not all(is_done)  # killed in the middle
