@@ -22,6 +22,7 @@ from typing import Any
 
 import joblib
 import pandas as pd
+from pandas.api.types import infer_dtype
 
 from mcce._utils import atomic_path
 from mcce.constraints import allow, no_copies
@@ -212,7 +213,9 @@ def run_explain(arguments: argparse.Namespace) -> int:
         explainer = load(job["explainer"])
     else:
         explainer = fit_job(job)
-    counterfactuals = explainer.explain(read_table(job, "rows"), **options)
+    features = explainer.generator_.schema_.features
+    texts = [f.name for f in features if f.levels is not None and infer_dtype(f.levels) == "string"]
+    counterfactuals = explainer.explain(read_table(job, "rows", texts), **options)
     if arguments.out is None:
         print(counterfactuals)
     else:
@@ -287,11 +290,17 @@ def read_model(path: str) -> Any:
         ) from error
 
 
-def read_table(job: Mapping[str, Any], key: str) -> pd.DataFrame:
-    """Return the table in a file of the job, read by pandas with the arguments of [read_csv]."""
+def read_table(job: Mapping[str, Any], key: str, texts: Sequence[Any] = ()) -> pd.DataFrame:
+    """Return the table in a file of the job, read by pandas with the arguments of [read_csv].
+
+    `texts` are columns of texts, which might look like numbers in another file.
+    """
     options = _check_arguments(
         job.get("read_csv", {}), pd.read_csv, "[read_csv]", without=("filepath_or_buffer", "iterator", "chunksize")
     )
+    dtype = options.get("dtype") or {}
+    if texts and isinstance(dtype, dict):
+        options["dtype"] = {**dict.fromkeys(texts, str), **dtype}
     try:
         return pd.read_csv(job[key], **options)
     except Exception as error:  # arguments from outside may raise anything

@@ -55,7 +55,8 @@ def read_pair(
             )
         if len(frame) < least:
             raise InputError(f"{name} has {len(frame)} row(s); the comparison needs at least {least} of each table.")
-    both = pd.DataFrame({name: _stack(left[name], right[name]) for name in left.columns})
+    both = pd.DataFrame({j: _stack(left[name], right[name]) for j, name in enumerate(left.columns)})
+    both.columns = left.columns
     schema, alone = Schema.from_data(both, kinds, " and ".join(names)), Schema.from_data(left, kinds, names[0])
     for feature, left_feature in zip(schema.features, alone.features):
         if left_feature.is_numeric and not feature.is_numeric:

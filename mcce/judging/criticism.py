@@ -183,7 +183,8 @@ def criticise(
         )
         before = [(other.name, other, matrix[:, j]) for j, other in enumerate(schema.features[:place])]
         if chain.conditions_on_decision_:
-            before.append(("decision", Feature("decision", "categorical", bool), decisions.astype(np.float64)))
+            label = "<decision>" if "decision" in schema.names else "decision"
+            before.append((label, Feature.boolean(label), decisions.astype(np.float64)))
         for column, other, column_values in before if enough else []:
             tested = residual_dependence(
                 pits[name][is_known], column_values[is_known], is_ordered=other.kind != "categorical"
@@ -192,7 +193,8 @@ def criticise(
     names = pd.Index(chain.visit_sequence_, name="feature", tupleize_cols=False)
     columns = ["feature", "column", "location", "scale", "p"]
     table, depends = pd.DataFrame(rows, index=names), pd.DataFrame(dependence, columns=columns)
-    frame = pd.DataFrame(pits, index=getattr(X_new, "index", None))
+    frame = pd.DataFrame(dict(enumerate(pits.values())), index=getattr(X_new, "index", None))
+    frame.columns = pd.Index([*pits], tupleize_cols=False)
     return Criticism(*_adjust(table, depends, level), frame, level)
 
 

@@ -149,13 +149,13 @@ def explain_mcce(
     check_count(process_return_best_k, "process_return_best_k")
     predict = _predictor(model, predict_model, c_int)
     reseeded = None if generate_seed is None else _stream(generate_seed)
-    factuals, array_dtype = as_frame(x_explain, "x_explain"), getattr(x_explain, "dtype", None)
+    factuals, array_dtype = as_frame(x_explain, "x_explain"), _dtype_of_array(x_explain)
     if featuremodel_object is not None:
         fitted, rng = featuremodel_object, RGenerator(None)
     elif x_train is None:
         raise InputError("x_train is None; give the training rows, or a featuremodel_object of an earlier call.")
     else:
-        frame, array_dtype = as_frame(x_train, "x_train"), getattr(x_train, "dtype", None)
+        frame, array_dtype = as_frame(x_train, "x_train"), _dtype_of_array(x_train)
         added = [DECISION] if fit_decision else []
         check_names(frame.columns, [*added, *RESULT_COLUMNS, *(f"measure_{name}" for name in measures)])
         check_present(frame, frame.columns, "x_train")
@@ -227,6 +227,11 @@ def _ends(c_int: Sequence[float] | Interval) -> tuple[float, float]:
 
 def _stream(seed: Seed) -> RGenerator:
     return seed if isinstance(seed, RGenerator) else RGenerator(seed)
+
+
+def _dtype_of_array(rows: Any) -> Any:
+    """Return the dtype of an array, None for a frame, which may have a column of this name."""
+    return rows.dtype if isinstance(rows, np.ndarray) else None
 
 
 def _model_input(frame: pd.DataFrame, array_dtype: Any) -> Any:

@@ -299,13 +299,15 @@ class Simulated:
         """Return the given rows: mutable columns have x_train's dtypes, fixed ones x_explain's."""
         factual = np.repeat(np.arange(len(self.x_explain)), self.K)[which]
         place = {name: j for j, name in enumerate(self.feature_model.mutable_features)}
-        columns: dict[Hashable, Any] = {}
-        for name in self.feature_model.columns:
+        columns: dict[int, Any] = {}
+        for j, name in enumerate(self.feature_model.columns):
             if name in place:
-                columns[name] = self.feature_model.mutable[place[name]].decode(self.mutable[which, place[name]])
+                columns[j] = self.feature_model.mutable[place[name]].decode(self.mutable[which, place[name]])
             else:
-                columns[name] = self.x_explain[name].array.take(factual)
-        return pd.DataFrame(columns)
+                columns[j] = self.x_explain[name].array.take(factual)
+        frame = pd.DataFrame(columns)
+        frame.columns = pd.Index(self.feature_model.columns, tupleize_cols=False)
+        return frame
 
     def with_ids(self) -> pd.DataFrame:
         """Return all rows with the number of their factual, from 1, as the first column: mcceR's `sim_data`."""

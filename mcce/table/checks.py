@@ -65,7 +65,7 @@ def find_labels(index: pd.Index[Any], labels: pd.Index[Any]) -> Ints:
     >>> find_labels(pd.Index(["a", "b"]), pd.Index(["b", "z", "b"])).tolist()
     [1, -1, 1]
     """
-    if isinstance(index, pd.IntervalIndex):  # pandas does not search overlapping intervals
+    if isinstance(getattr(index, "categories", index), pd.IntervalIndex):  # pandas does not search overlapping ones
         index, labels = index.astype(object), labels.astype(object)
     places = np.array(index.get_indexer_for(labels), dtype=np.int64)
     missing = np.flatnonzero(index.isna())

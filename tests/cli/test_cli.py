@@ -15,6 +15,10 @@ from mcce.cli import main
 from tests.cli.jobs import EXPLAIN, FIT, HEAD, READ, table, write_folder, write_job
 
 
+def income_score(rows):
+    return rows["income"] / 50_000
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return write_folder(tmp_path_factory.mktemp("job"))
@@ -48,6 +52,16 @@ def test_explain_writes_the_flat_table(job, expected, tmp_path, capsys):
         assert said.out == ""
         assert said.err == f"wrote {tmp_path / name}: 5 counterfactuals of 5 rows\n"
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_texts_that_look_like_numbers_in_the_file_of_rows(tmp_path, capsys):
+    write_folder(tmp_path)
+    joblib.dump(income_score, tmp_path / "model.joblib")
+    X = table().assign(zip=["0123", "4567", "A12", "4567"] * 50)
+    X.to_csv(tmp_path / "train.csv")
+    X[income_score(X) < 0.5].iloc[[0, 4]].assign(zip="0123").to_csv(tmp_path / "rows.csv")
+    assert main(["explain", write_job(tmp_path)]) == 0
+    assert "2 of 2 rows explained" in capsys.readouterr().out
 
 
 def test_a_fitted_explainer_gives_the_same_answer(folder, job, expected, capsys):

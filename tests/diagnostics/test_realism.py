@@ -257,3 +257,9 @@ def test_messages(call, said):
     with pytest.raises(InputError) as caught:
         call()
     assert said in str(caught.value)
+
+
+def test_names_that_are_tuples():
+    table = normals(60, 1)
+    table.columns = pd.Index([("a", 1), ("a", 2)], tupleize_cols=False)
+    assert marginal_distances(table, table.iloc[::-1]).index.tolist() == [("a", 1), ("a", 2)]

@@ -111,6 +111,10 @@ def test_decision_is_a_column_that_residuals_may_depend_on():
     wrong = mcce.criticise(chain, frame[300:], decision=~accepted[300:])
     assert wrong.table.loc["y", "depends_on"] == "decision"
     assert not wrong.table["passes"].all()
+    frame = frame.rename(columns={"x": "decision"})
+    chain = mcce.ChainModel(sampler="norm", fixed=["decision"], random_state=1).fit(frame[:300], accepted[:300])
+    named = mcce.criticise(chain, frame[300:], decision=accepted[300:]).dependence["column"]
+    assert named.tolist() == ["decision", "<decision>"]
 
 
 def test_missing_values_and_few_rows():

@@ -158,6 +158,12 @@ def test_names_that_break_formulas_of_mccer_work(engine):
     assert list(result.cf) == ["id_explain", "counterfactual_rank", *renamed]
 
 
+def test_column_named_like_an_attribute_of_arrays():
+    renamed = people().rename(columns={"age": "dtype"})
+    result = explain(renamed.iloc[:3], renamed.iloc[3:], fixed_features=["dtype"])
+    pd.testing.assert_frame_equal(result.cf.rename(columns={"dtype": "age"}), explain().cf)
+
+
 def test_single_candidate_works():
     result = explain(people().iloc[:1], generate_K=1, process_remove_invalid=False)
     assert len(result.cf) == 1

@@ -149,7 +149,8 @@ def test_find_labels():
     index = pd.Index(["a", None, "c"])
     assert find_labels(index, pd.Index(["c", np.nan, "z", "c"])).tolist() == [2, 1, -1, 2]
     intervals = pd.IntervalIndex.from_tuples([(0, 2), (1, 3)])
-    assert find_labels(intervals, intervals[::-1]).tolist() == [1, 0]
+    for index in (intervals, pd.CategoricalIndex(intervals)):
+        assert find_labels(index, intervals[::-1]).tolist() == [1, 0]
     assert find_labels(pd.Index([1, 2]), pd.Index(["1"])).tolist() == [-1]
 
 
