@@ -219,7 +219,8 @@ def test_interrupted_run_continues_with_the_missing_partitions(tmp_path, explain
 
     with pytest.raises(OSError, match="no space"):
         run()
-    assert len(pd.read_parquet(folder)) > 0
+    n_rows = len(pd.read_parquet(folder))  # without the half of a file
+    assert n_rows >= len(written)
     assert len(written) < 6
     no_space.clear()
     run()
