@@ -394,8 +394,8 @@ def _maximise(old: Mixture, seen: SeenRows, responsibilities: Floats) -> Mixture
     probabilities = []
     for codes, shares in zip(seen.levels.T, (column.shares for column in old.columns if column.shares is not None)):
         known = codes >= 0
-        of_known = responsibilities[known].T
-        counts = np.stack([np.bincount(codes[known], weights, shares.size) for weights in of_known])
+        parts = responsibilities[known].T
+        counts = np.stack([np.bincount(codes[known], part, shares.size) for part in parts])
         counted = counts + PSEUDO_ROWS * shares
         probabilities.append(counted / np.maximum(counted.sum(axis=1, keepdims=True), 1e-300))
     return Mixture(old.columns, (size + 1.0) / (size.sum() + k), tuple(probabilities), means, covariances)
